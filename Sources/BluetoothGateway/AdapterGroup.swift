@@ -165,13 +165,12 @@ final class GroupCore {
 
     private func remove(_ id: Int) {
         members.remove(id)
-        scans.removeSignals(at: id)
-        changed()
+        changed(without: id)
     }
 
-    private func changed() {
+    private func changed(without removed: Int? = nil) {
         members.changed()
-        scans.adaptersChanged()
+        scans.adaptersChanged(without: removed)
     }
 
     func close(_ reason: BluetoothError) {

@@ -47,25 +47,21 @@ final class GroupScans {
         open.flatMap { $0.signalCounts(of: address) }
     }
 
-    /// Removes the signals at an adapter that has left the group.
-    func removeSignals(at member: Int) {
-        for scan in open { scan.removeSignals(at: member) }
-    }
-
     /// Begins to scan on adapters that have come, and ends the scans of those that have left the group.
-    func adaptersChanged() {
-        for scan in open { scan.adaptersChanged() }
+    func adaptersChanged(without removed: Int?) {
+        for scan in open { scan.adaptersChanged(without: removed) }
     }
 
     /// Ends all scans, as the group is closed.
     func close(_ reason: BluetoothError) {
-        for scan in open { scan.close(reason) }
+        for scan in open { scan.finish(reason.about(.init("scan"))) }
     }
 }
 
 /// A scan of a group: a scan of each adapter, and the stream of what they receive together.
 //
 // Lives on the loop; its stream owns it.
+// Holds more than ten variables: it has a scan for each adapter, what they receive together, and the time of both.
 final class GroupScan {
     private let mark: ComponentCount.Mark
     private let members: GroupMembers
@@ -188,10 +184,9 @@ final class GroupScan {
     /// The numbers of stored signals of a device.
     func signalCounts(of address: BluetoothAddress) -> [Int] { merger.counts(of: address) }
 
-    func removeSignals(at id: Int) { merger.remove(id) }
-
-    func adaptersChanged() {
+    func adaptersChanged(without removed: Int? = nil) {
         guard isOpen else { return }
+        if let removed { merger.remove(removed) }
         for (id, task) in tasks where members[id] == nil {
             task.cancel()
             tasks[id] = nil
@@ -208,8 +203,6 @@ final class GroupScan {
             finish(members.unavailable(operation))
         }
     }
-
-    func close(_ reason: BluetoothError) { finish(reason.about(operation)) }
 
     /// Ends the scan: with an error, or regularly.
     func finish(_ reason: BluetoothError?) {

@@ -11,7 +11,7 @@ import BluetoothManagement
 /// It follows the management socket, and the radio switches if this process may.
 //
 // Lives on the loop, with its owner.
-package final class KernelDirectory: HostDirectory {
+package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop
     package let management: ManagementClient
@@ -42,7 +42,7 @@ package final class KernelDirectory: HostDirectory {
     nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
-        try management.follow { [weak self] notice in self?.receive(notice) }
+        try management.follow(self)
         switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
         for index in try await management.send(ManagementReadControllerIndexList()).elements.sorted() {
             let call = Promise<Void, BluetoothError>()
@@ -76,7 +76,7 @@ package final class KernelDirectory: HostDirectory {
 
     // MARK: Events
 
-    private func receive(_ notice: AdapterNotice) {
+    package func receive(_ notice: AdapterNotice) {
         switch notice {
         case .added(let index): read(index)
         case .removed(let index): lost(index)

@@ -66,12 +66,7 @@ public struct ManagementReadSupportedCommands: ManagementCommand, EmptyPacket {
 
         /// Writes the commands and events.
         public func write(to writer: inout ByteWriter) throws(BufferFull) {
-            for count in [commands.count, events.count] {
-                guard let count = UInt16(exactly: count) else {
-                    throw BufferFull(needed: count, available: Int(UInt16.max))
-                }
-                try writer.write(count)
-            }
+            for count in [commands.count, events.count] { try writer.writeCount(count) }
             for command in commands { try writer.write(command) }
             for event in events { try writer.write(event) }
         }

@@ -38,19 +38,14 @@ public struct ManagementAddAdvertising: ManagementCommand {
 
     /// Reads the parameters.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        instance = try reader.readUInt8()
-        flags = AdvertisingInstanceFlags(rawValue: try reader.readUInt32())
-        duration = try reader.readUInt16()
-        timeout = try reader.readUInt16()
+        try self.init(instance: reader.read(), flags: reader.read(), duration: reader.read(), timeout: reader.read())
         (advertisingData, scanResponse) = try reader.readAdvertisingData()
     }
 
     /// Writes the parameters.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(instance)
-        try writer.write(flags.rawValue)
-        try writer.write(duration)
-        try writer.write(timeout)
+        try writer.write(instance, flags)
+        try writer.write(duration, timeout)
         try writer.write(advertisingData: advertisingData, scanResponse: scanResponse)
     }
 
@@ -130,19 +125,13 @@ public struct ManagementAddExtendedAdvertisingParameters: ManagementCommand {
         if timeout != nil { all.insert(.timeout) }
         if intervals != nil { all.insert(.intervals) }
         if transmitPower != nil { all.insert(.requestedTransmitPower) }
-        try writer.write(instance)
-        try writer.write(all.rawValue)
-        try writer.write(duration ?? 0)
-        try writer.write(timeout ?? 0)
-        try writer.write(intervals?.minimum ?? 0)
-        try writer.write(intervals?.maximum ?? 0)
-        try writer.write(transmitPower ?? 0)
+        try writer.write(instance, all)
+        try writer.write(duration ?? 0, timeout ?? 0)
+        try writer.write(intervals?.minimum ?? 0, intervals?.maximum ?? 0, transmitPower ?? 0)
     }
 
     /// The parameters in words.
-    public var parameterDescription: String {
-        "instance \(instance), \(flags)"
-    }
+    public var parameterDescription: String { "instance \(instance), \(flags)" }
 }
 
 /// The answer to Add Extended Advertising Parameters.
@@ -168,18 +157,15 @@ public struct ExtendedAdvertisingInstanceLimits: ManagementReply {
 
     /// Reads the values.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        instance = try reader.readUInt8()
-        transmitPower = try reader.readInt8()
-        maximumAdvertisingDataLength = try reader.readUInt8()
-        maximumScanResponseLength = try reader.readUInt8()
+        try self.init(
+            instance: reader.read(), transmitPower: reader.read(), maximumAdvertisingDataLength: reader.read(),
+            maximumScanResponseLength: reader.read())
     }
 
     /// Writes the values.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(instance)
-        try writer.write(transmitPower)
-        try writer.write(maximumAdvertisingDataLength)
-        try writer.write(maximumScanResponseLength)
+        try writer.write(instance, transmitPower)
+        try writer.write(maximumAdvertisingDataLength, maximumScanResponseLength)
     }
 
     /// The values in words.

@@ -59,10 +59,9 @@ public struct ConnectionInformation: ManagementReply {
 
     /// Reads the values.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        address = try ManagementAddress(reading: &reader)
-        rssi = unlessUnavailable(try reader.readInt8())
-        transmitPower = unlessUnavailable(try reader.readInt8())
-        maximumTransmitPower = unlessUnavailable(try reader.readInt8())
+        try self.init(
+            address: reader.read(), rssi: unlessUnavailable(reader.read()),
+            transmitPower: unlessUnavailable(reader.read()), maximumTransmitPower: unlessUnavailable(reader.read()))
     }
 
     /// Writes the values.
@@ -206,10 +205,8 @@ public struct ManagementStartServiceDiscovery: ManagementCommand {
 
     /// Writes the parameters.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        guard let count = UInt16(exactly: services.count) else {
-            throw BufferFull(needed: services.count, available: Int(UInt16.max))
-        }
-        try writer.write(types, rssiThreshold ?? powerUnavailable, count)
+        try writer.write(types, rssiThreshold ?? powerUnavailable)
+        try writer.writeCount(services.count)
         for service in services { try writer.write(service, width: .bits128) }
     }
 

@@ -146,10 +146,7 @@ extension ManagementPacket {
 extension ByteWriter {
     /// Writes the length in two bytes and then the bytes.
     mutating func write(lengthAndBytes bytes: RawSpan) throws(BufferFull) {
-        guard let length = UInt16(exactly: bytes.byteCount) else {
-            throw BufferFull(needed: bytes.byteCount, available: Int(UInt16.max))
-        }
-        try write(length)
+        try writeCount(bytes.byteCount)
         try write(bytes)
     }
 }

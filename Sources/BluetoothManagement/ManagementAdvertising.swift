@@ -89,12 +89,10 @@ public struct AdvertisingFeatures: ManagementReply {
 
     /// Reads the values.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        supportedFlags = AdvertisingInstanceFlags(rawValue: try reader.readUInt32())
-        maximumAdvertisingDataLength = try reader.readUInt8()
-        maximumScanResponseLength = try reader.readUInt8()
-        maximumInstances = try reader.readUInt8()
-        let count = Int(try reader.readUInt8())
-        instances = [UInt8](try reader.read(count))
+        try self.init(
+            supportedFlags: reader.read(), maximumAdvertisingDataLength: reader.read(),
+            maximumScanResponseLength: reader.read(), maximumInstances: reader.read())
+        instances = [UInt8](try reader.read(Int(try reader.readUInt8())))
     }
 
     /// Writes the values.
@@ -102,11 +100,8 @@ public struct AdvertisingFeatures: ManagementReply {
         guard let count = UInt8(exactly: instances.count) else {
             throw BufferFull(needed: instances.count, available: 255)
         }
-        try writer.write(supportedFlags.rawValue)
-        try writer.write(maximumAdvertisingDataLength)
-        try writer.write(maximumScanResponseLength)
-        try writer.write(maximumInstances)
-        try writer.write(count)
+        try writer.write(supportedFlags, maximumAdvertisingDataLength, maximumScanResponseLength)
+        try writer.write(maximumInstances, count)
         try writer.write(instances)
     }
 

@@ -122,6 +122,11 @@ extension ManagementPacket {
     }
 }
 
+/// The number of elements, and each.
+func numbered(_ elements: [some CustomStringConvertible]) -> String {
+    (["\(elements.count)"] + elements.map(\.description)).joined(separator: "; ")
+}
+
 /// Elements of one kind, preceded by their number in two bytes.
 public struct ManagementList<Element: ManagementReply>: ManagementReply {
     /// The elements.
@@ -140,13 +145,10 @@ public struct ManagementList<Element: ManagementReply>: ManagementReply {
 
     /// Writes the elements.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        guard let count = UInt16(exactly: elements.count) else {
-            throw BufferFull(needed: elements.count, available: Int(UInt16.max))
-        }
-        try writer.write(count)
+        try writer.writeCount(elements.count)
         for element in elements { try writer.write(element) }
     }
 
     /// The number of elements, and each.
-    public var description: String { (["\(elements.count)"] + elements.map(\.description)).joined(separator: "; ") }
+    public var description: String { numbered(elements) }
 }

@@ -4,32 +4,23 @@ import BluetoothPrimitives
 // Keys and connection parameters of devices, as encoded in packets.
 
 extension LongTermKey: PacketField {
-    static let byteCount = 36
-
     /// Reads the values.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        self.init(
-            address: try ManagementAddress(reading: &reader).address, kind: Kind(rawValue: try reader.readUInt8()),
-            isCentral: try reader.read(), encryptionSize: try reader.readUInt8(),
-            encryptedDiversifier: try reader.readUInt16(), randomNumber: try reader.readUInt64(),
-            value: try SecurityKey(reading: &reader))
+        try self.init(
+            address: ManagementAddress(reading: &reader).address, kind: Kind(rawValue: reader.read()),
+            isCentral: reader.read(), encryptionSize: reader.read(), encryptedDiversifier: reader.read(),
+            randomNumber: reader.read(), value: SecurityKey(reading: &reader))
     }
 
     /// Writes the values.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try ManagementAddress(address).write(to: &writer)
-        try writer.write(kind.rawValue)
-        try writer.write(isCentral)
-        try writer.write(encryptionSize)
-        try writer.write(encryptedDiversifier)
-        try writer.write(randomNumber)
+        try writer.write(ManagementAddress(address), kind.rawValue, isCentral)
+        try writer.write(encryptionSize, encryptedDiversifier, randomNumber)
         try value.write(to: &writer)
     }
 }
 
 extension IdentityResolvingKey: PacketField {
-    static let byteCount = 23
-
     /// Reads the values.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         self.init(
@@ -71,8 +62,6 @@ public struct DeviceConnectionParameters: PacketField, Hashable, Sendable {
     public var latency: UInt16
     /// The supervision timeout in units of 10 ms, 10 to 3200.
     public var supervisionTimeout: UInt16
-
-    static let byteCount = 15
 
     /// Creates parameters in the units of the packets.
     public init(

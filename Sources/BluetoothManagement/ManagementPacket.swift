@@ -28,6 +28,14 @@ public struct ManagementPacket: ~Escapable {
 }
 
 extension ByteWriter {
+    /// Writes the number of elements that follow, in two bytes.
+    mutating func writeCount(_ count: Int) throws(BufferFull) {
+        guard let number = UInt16(exactly: count) else {
+            throw BufferFull(needed: count, available: Int(UInt16.max))
+        }
+        try write(number)
+    }
+
     /// Writes a whole packet, or nothing.
     mutating func writePacket(
         code: UInt16, index: UInt16, parameters: (inout ByteWriter) throws(BufferFull) -> Void

@@ -41,11 +41,9 @@ public struct ControllerInformation: ManagementReply {
 
     /// Reads the values.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        address = try reader.readAddress(.public)
-        bluetoothVersion = try reader.readUInt8()
-        manufacturer = try reader.readUInt16()
-        supportedSettings = ManagementSettings(rawValue: try reader.readUInt32())
-        currentSettings = ManagementSettings(rawValue: try reader.readUInt32())
+        try self.init(
+            address: reader.read(), bluetoothVersion: reader.read(), manufacturer: reader.read(),
+            supportedSettings: reader.read(), currentSettings: reader.read())
         classOfDevice = try reader.readUInt24()
         name = try reader.readText(byteCount: Self.nameByteCount)
         shortName = try reader.readText(byteCount: Self.shortNameByteCount)
@@ -53,11 +51,8 @@ public struct ControllerInformation: ManagementReply {
 
     /// Writes the values.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(address)
-        try writer.write(bluetoothVersion)
-        try writer.write(manufacturer)
-        try writer.write(supportedSettings.rawValue)
-        try writer.write(currentSettings.rawValue)
+        try writer.write(address, bluetoothVersion, manufacturer)
+        try writer.write(supportedSettings, currentSettings)
         try writer.writeUInt24(classOfDevice)
         try writer.writeText(name, byteCount: Self.nameByteCount)
         try writer.writeText(shortName, byteCount: Self.shortNameByteCount)

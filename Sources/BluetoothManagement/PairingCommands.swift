@@ -158,10 +158,8 @@ public struct ManagementReadLocalOutOfBandExtendedData: ManagementCommand, Singl
 
         /// Writes the data.
         public func write(to writer: inout ByteWriter) throws(BufferFull) {
-            guard let count = UInt16(exactly: structures.count) else {
-                throw BufferFull(needed: structures.count, available: Int(UInt16.max))
-            }
-            try writer.write(types, count)
+            try writer.write(types)
+            try writer.writeCount(structures.count)
             try writer.write(structures)
         }
 

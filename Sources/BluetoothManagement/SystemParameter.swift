@@ -92,7 +92,7 @@ public struct SystemConfiguration: ManagementReply {
     }
 
     /// The number of parameters, and each.
-    public var description: String { (["\(parameters.count)"] + parameters.map(\.description)).joined(separator: "; ") }
+    public var description: String { numbered(parameters) }
 }
 
 /// Read Default System Configuration: reads the parameters that the kernel uses where a program leaves them unset.

@@ -94,22 +94,28 @@ public final class SimulatedKernel: BluetoothKernel {
 
     // MARK: Sockets
 
+    /// Opens a socket whose handler is called on the loop.
+    private func open<Handler, Result: Sendable>(
+        _ handler: Handler, _ body: @Sendable (HostKernel, LoopBound<Handler>) throws(KernelError) -> Result
+    ) throws(KernelError) -> Result {
+        let handler = LoopBound(handler, on: loop)
+        return try withHost { host throws(KernelError) in
+            if let error = host.conditions.socketError { throw error }
+            return try body(host, handler)
+        }
+    }
+
     /// Opens the management socket.
     public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        let handler = LoopBound(handler, on: loop)
-        let identifier = try withHost { host throws(KernelError) -> Int in
-            if let error = host.conditions.socketError { throw error }
-            let socket = ManagementSocketState(kernel: host, handler: handler)
-            return socket.identifier
+        let identifier = try open(handler) { host, handler in
+            ManagementSocketState(kernel: host, handler: handler).identifier
         }
         return SimulatedHCISocket(radio: radio, identifier: identifier)
     }
 
     /// Opens a raw HCI socket of an adapter.
     public func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
-        let handler = LoopBound(handler, on: loop)
-        let identifier = try withHost { host throws(KernelError) -> Int in
-            if let error = host.conditions.socketError { throw error }
+        let identifier = try open(handler) { host, handler throws(KernelError) in
             guard let adapter = host.adapter(adapter) else { throw KernelError("bind", .noSuchDevice) }
             return HCISocketState(kernel: host, adapter: adapter, handler: handler).identifier
         }
@@ -118,9 +124,7 @@ public final class SimulatedKernel: BluetoothKernel {
 
     /// Opens the monitor.
     public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        let handler = LoopBound(handler, on: loop)
-        let identifier = try withHost { host throws(KernelError) -> Int in
-            if let error = host.conditions.socketError { throw error }
+        let identifier = try open(handler) { host, handler throws(KernelError) in
             guard host.conditions.hasNetRaw else { throw KernelError("bind", .notPermitted) }
             return MonitorSocketState(kernel: host, handler: handler).identifier
         }
@@ -132,11 +136,8 @@ public final class SimulatedKernel: BluetoothKernel {
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any L2CAPSocket {
-        let handler = LoopBound(handler, on: loop)
-        let identifier = try withHost { host throws(KernelError) in
-            if let error = host.conditions.socketError { throw error }
-            return try host.l2cap.connect(to: peer, channel: channel, from: adapter, options: options, handler)
-                .identifier
+        let identifier = try open(handler) { host, handler throws(KernelError) in
+            try host.l2cap.connect(to: peer, channel: channel, from: adapter, options: options, handler).identifier
         }
         return SimulatedL2CAPSocket(radio: radio, identifier: identifier, peer: peer)
     }
@@ -146,9 +147,7 @@ public final class SimulatedKernel: BluetoothKernel {
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener {
-        let accept = LoopBound(accept, on: loop)
-        let (identifier, channel) = try withHost { host throws(KernelError) -> (Int, L2CAPChannel) in
-            if let error = host.conditions.socketError { throw error }
+        let (identifier, channel) = try open(accept) { host, accept throws(KernelError) in
             let listener = try host.l2cap.listen(channel: channel, on: adapter, options: options, accept)
             return (listener.identifier, listener.channel)
         }

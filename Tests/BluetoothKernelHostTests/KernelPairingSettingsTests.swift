@@ -30,7 +30,7 @@ import Testing
 
     /// The adapter has none of the settings.
     private static func needed(_ settings: PairingSettings) -> [AnyManagementCommand] {
-        settings.commands(for: adapter).filter { $0 != .init(ManagementSetBondable(false)) }
+        settings.commands(for: adapter).filter { $0 != .setBondable(false) }
     }
 
     private func inputs(_ fixture: Fixture) -> [Input] {
@@ -50,9 +50,7 @@ import Testing
             for _ in commands { fixture.settings.restored() }
             if fixture.settings.state != before { #expect(fixture.settings.state == .unsent, "\(path)") }
             // The adapter of this test has none of the settings: what cannot be read is restored.
-            let hidden: Set<AnyManagementCommand> = [
-                .init(ManagementSetIOCapability(.noInputNoOutput)), .init(ManagementSetSecureConnections(.off)),
-            ]
+            let hidden: Set<AnyManagementCommand> = [.setIOCapability(.noInputNoOutput), .setSecureConnections(.off)]
             #expect(hidden.isSuperset(of: commands), "\(path)")
         case .resend:
             action = fixture.settings.resend(for: Self.adapter)
@@ -170,41 +168,38 @@ import Testing
         _ = send(&settings, to: now)
         // They are exclusive, which the adapter does not tell.
         settings.wanted = PairingSettings()
-        #expect(
-            send(&settings, to: now) == [
-                .init(ManagementSetSecureConnections(.on)), .init(ManagementSetIOCapability(.noInputNoOutput)),
-            ])
-        #expect(settings.release(for: Self.adapter(now), isLast: false) == [.init(ManagementSetSecureConnections(.on))])
+        #expect(send(&settings, to: now) == [.setSecureConnections(.on), .setIOCapability(.noInputNoOutput)])
+        #expect(settings.release(for: Self.adapter(now), isLast: false) == [.setSecureConnections(.on)])
         // The answer is due: the adapter's settings may be about to change.
         #expect(send(&settings, to: now).count == 3)
         settings.restored()
-        #expect(send(&settings, to: now) == [.init(ManagementSetIOCapability(.noInputNoOutput))])
+        #expect(send(&settings, to: now) == [.setIOCapability(.noInputNoOutput)])
     }
 
     @Test func whatIsChangedIsRestored() {
         let none = PairingSettings()
         var (sent, restored) = commands(none, from: [], to: [.bondable, .secureConnections])
-        #expect(
-            sent == [
-                .init(ManagementSetBondable(true)), .init(ManagementSetSecureConnections(.on)),
-                .init(ManagementSetIOCapability(.noInputNoOutput)),
-            ])
-        #expect(restored == [.init(ManagementSetBondable(false)), .init(ManagementSetSecureConnections(.off))])
+        #expect(sent == [.setBondable(true), .setSecureConnections(.on), .setIOCapability(.noInputNoOutput)])
+        #expect(restored == [.setBondable(false), .setSecureConnections(.off)])
         // Another program has changed one of them meanwhile.
         (_, restored) = commands(none, from: [], to: [.secureConnections])
-        #expect(restored == [.init(ManagementSetSecureConnections(.off))])
+        #expect(restored == [.setSecureConnections(.off)])
         // What another program has set remains, also that Secure Connections are exclusive.
         let set: AdapterFeatures = [.bondable, .secureConnections]
         (sent, restored) = commands(none, from: set, to: set)
-        #expect(sent == [.init(ManagementSetIOCapability(.noInputNoOutput))])
+        #expect(sent == [.setIOCapability(.noInputNoOutput)])
         #expect(restored == [])
         (sent, restored) = commands(
             PairingSettings(ioCapability: .keyboardOnly, secureConnections: .only), from: set, to: set)
-        #expect(
-            sent == [.init(ManagementSetSecureConnections(.only)), .init(ManagementSetIOCapability(.keyboardOnly))])
-        #expect(
-            restored == [
-                .init(ManagementSetIOCapability(.noInputNoOutput)), .init(ManagementSetSecureConnections(.on)),
-            ])
+        #expect(sent == [.setSecureConnections(.only), .setIOCapability(.keyboardOnly)])
+        #expect(restored == [.setIOCapability(.noInputNoOutput), .setSecureConnections(.on)])
+    }
+}
+
+extension AnyManagementCommand {
+    fileprivate static func setBondable(_ isOn: Bool) -> Self { .init(ManagementSetBondable(isOn)) }
+    fileprivate static func setIOCapability(_ value: IOCapability) -> Self { .init(ManagementSetIOCapability(value)) }
+    fileprivate static func setSecureConnections(_ mode: SecureConnectionsMode) -> Self {
+        .init(ManagementSetSecureConnections(mode))
     }
 }

@@ -25,8 +25,8 @@ import Testing
     @Test func whatIsNeverAnsweredGivesUpItsPlace() async throws {
         try await Self.run { radio, kernel in
             let management = ManagementCaller(on: kernel)
-            let notices = Mutex<[AdapterNotice]>([])
-            try await management.follow { notice in notices.withLock { $0.append(notice) } }
+            let notices = AdapterNotices()
+            try await management.follow(notices)
             kernel.setSilent(true, for: .setConnectable)
             let lost = Task(executorPreference: radio.loop) {
                 try await management.send(ManagementSetConnectable(true), to: 0)
@@ -47,10 +47,10 @@ import Testing
             }
             #expect(time < .seconds(1))
             #expect(kernel.managementSocketCount == 1)
-            notices.withLock { $0 = [] }
+            let before = notices.all.count
             kernel.unplug(0)
             try await radio.sleep(for: .seconds(1))
-            #expect(notices.withLock { $0.count } == 2)
+            #expect(notices.all.count - before == 2)
             await management.close(.cancelled(.init("test")))
         }
     }
@@ -58,18 +58,17 @@ import Testing
     @Test func severalFollowUntilTheyDoNot() async throws {
         try await Self.run { radio, kernel in
             let management = ManagementCaller(on: kernel)
-            let counts = Mutex([0, 0])
-            let first = try await management.follow { _ in counts.withLock { $0[0] += 1 } }
-            try await management.follow { _ in counts.withLock { $0[1] += 1 } }
+            let (first, second) = (AdapterNotices(), AdapterNotices())
+            for notices in [first, second] { try await management.follow(notices) }
             kernel.setPowered(false, adapter: 0)
             try await radio.sleep(for: .seconds(1))
             await management.unfollow(first)
             // Changes by this client are reported as well.
             _ = try await management.send(ManagementSetPowered(true), to: 0)
-            #expect(counts.withLock { $0 } == [1, 2])
+            #expect([first.all.count, second.all.count] == [1, 2])
             await management.close(.cancelled(.init("test")))
             #expect(kernel.managementSocketCount == 0)
-            #expect(await failure { try await management.follow { _ in } }?.code == .cancelled)
+            #expect(await failure { try await management.follow(first) }?.code == .cancelled)
         }
     }
 
@@ -118,12 +117,11 @@ import Testing
                 LoopBound(ManagementClient(on: faulty, log: Logger(label: "test")), on: radio.loop)
             }
             kernel.setSilent(true, for: .setConnectable)
+            let notices = AdapterNotices()
             try await radio.loop.run {
-                try made.value.follow { _ in }
-                made.value.post(ManagementSetConnectable(true), to: 0) { answer in
-                    var code: BluetoothError.Code?
-                    if case .failure(let error) = answer { code = error.code }
-                    answers.withLock { $0.append(code) }
+                try made.value.follow(notices)
+                made.value.perform(ManagementSetConnectable(true), on: 0) { error in
+                    answers.withLock { $0.append(error?.code) }
                 }
             }
             faulty.refuseOpening()

@@ -61,9 +61,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
     /// The kernel ends the links, with the error of a disconnection by the peer, while it still reports the adapter as
     /// up.
     @Test func anotherProgramPowersTheAdapterOff() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
             let other = try await Adapter.open(on: fixture.kernel)
             var options = ScanOptions(duplicates: .all)
             options.whenAdapterUnavailable = .resume
@@ -86,9 +84,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
     }
 
     @Test func aLinkEndedByAnotherProgramIsNotAttributedToTheAdapter() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
             let connection = try await adapter.connect(to: peripheral.address)
             let start = fixture.radio.now
             try await adapter.sendToManagement(ManagementDisconnect(ManagementAddress(peripheral.address)), to: 0)
@@ -116,9 +112,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
     }
 
     @Test(arguments: [true, false]) func connectingWhileItIsOffFailsAtOnceOrWaits(_ waits: Bool) async throws {
-        try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
             fixture.kernel.unplug(0)
             try await fixture.settle { adapter.state == .absent }
             let options = ConnectionOptions(timeout: .seconds(20), waitsForAdapter: waits)
@@ -136,8 +130,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
     }
 
     @Test func waitingForTheAdapterAndConnectingTakeTheTimeLimitTogether() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([controller]) { fixture, adapter in
             fixture.kernel.setPowered(false, adapter: 0)
             try await fixture.settle { adapter.state == .poweredOff }
             let options = ConnectionOptions(timeout: .seconds(20), waitsForAdapter: true)

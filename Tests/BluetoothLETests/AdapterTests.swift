@@ -29,8 +29,7 @@ import BluetoothLE
     }
 
     @Test func lowEnergyIsSwitchedOnAtADualModeAdapterThatIsOn() async throws {
-        try await Fixture.run([SimulatedController(isLEEnabled: false)]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([SimulatedController(isLEEnabled: false)]) { _, adapter in
             #expect(adapter.information.isLowEnergyEnabled)
         }
     }

@@ -89,8 +89,7 @@ private let coded = SimulatedController(hasCoded: true)
     }
 
     @Test func theSelectedPHYsAreAmongTheDefaults() async throws {
-        try await Fixture.run([coded]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([coded]) { fixture, adapter in
             #expect(try await adapter.defaults().phys == [.le1M, .le2M, .leCoded])
             try await adapter.setDefaults(AdapterDefaults(phys: [.le1M, .le2M]))
             #expect(try await adapter.defaults().phys == [.le1M, .le2M])
@@ -248,8 +247,7 @@ private let coded = SimulatedController(hasCoded: true)
     }
 
     @Test func invalidPHYsOfAnAdapterAreRefused() async throws {
-        try await Fixture.run([coded]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([coded]) { fixture, adapter in
             for phys in [[], .le2M, .leCoded, [.le1M, LEPHYSet(rawValue: 8)]] as [LEPHYSet] {
                 let error = await failure { try await adapter.setDefaults(AdapterDefaults(phys: phys)) }
                 #expect(error?.code == .invalidArgument)

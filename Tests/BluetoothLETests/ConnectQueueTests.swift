@@ -25,8 +25,7 @@ import Testing
     }
 
     @Test func silentDevicesDelayNoOtherAttempt() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: 40, fixture, adapter)
             try await fixture.radio.sleep(for: .seconds(1))
             let present = try (0..<5).map { _ in try Self.makePeripheral(fixture) }
@@ -63,8 +62,7 @@ import Testing
     }
 
     @Test func asManyAtOnceAsThereAre() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let peripherals = try (0..<64).map { _ in try Self.makePeripheral(fixture) }
             let time = try await fixture.duration {
                 let connections = try await withThrowingTaskGroup(of: Connection.self) { group in
@@ -86,8 +84,7 @@ import Testing
     }
 
     @Test func aSingleAttemptIsNotPreempted() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
             try await fixture.radio.sleep(for: .seconds(100))
             let moment = await adapter.session.nextConnectDeadline(after: fixture.radio.now)
@@ -101,8 +98,7 @@ import Testing
     }
 
     @Test func aQueuedAttemptCanBeCancelledAndTimesOut() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
             try await fixture.radio.sleep(for: .milliseconds(10))
             let peripheral = try Self.makePeripheral(fixture)
@@ -126,8 +122,7 @@ import Testing
     }
 
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheQueue(_ ending: Ending) async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: ConnectQueue.limit + 5, fixture, adapter)
             try await fixture.radio.sleep(for: .seconds(1))
             ending.happen(to: fixture.kernel)
@@ -141,8 +136,7 @@ import Testing
     }
 
     @Test func theNextAttemptAtADeviceWaitsUntilTheKernelHasEndedTheFormer() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let peripheral = try Self.makePeripheral(fixture)
             peripheral.setHidden(true)
             let first = fixture.begin { _ = try await adapter.connect(to: peripheral.address) }
@@ -169,8 +163,7 @@ import Testing
     }
 
     @Test func anAttemptWaitingForAnEarlierOneFailsWhenTheAdapterIsClosed() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let absent = BluetoothAddress(0xC000_0000_0001, kind: .random)
             let first = fixture.begin { _ = try await adapter.connect(to: absent) }
             try await fixture.radio.sleep(for: .seconds(1))
@@ -190,8 +183,7 @@ import Testing
 
     @Test(arguments: [HCICommandFamily.legacy, .extended], [true, false])
     func aScanContinuesWhileADeviceIsAwaited(_ family: HCICommandFamily, _ isActive: Bool) async throws {
-        try await Fixture.run([SimulatedController(family: family)]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([SimulatedController(family: family)]) { fixture, adapter in
             let beacon = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
             let peripherals = try (0..<3).map { _ in try Self.makePeripheral(fixture) }
             for peripheral in peripherals { peripheral.setHidden(true) }
@@ -233,8 +225,7 @@ import Testing
     // MARK: Targets
 
     @Test func theFirstMatchingDeviceIsConnectedTo() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             _ = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6, 5, 9] + Array("Lamp".utf8))])
             let lamp = SimulatedPeripheral(
                 on: fixture.radio,
@@ -251,8 +242,7 @@ import Testing
     }
 
     @Test func aSearchWithoutAMatchTimesOut() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let time = await fixture.duration {
                 let error = await failure {
                     _ = try await adapter.connect(options: ConnectionOptions(timeout: .seconds(3))) { _ in false }
@@ -272,8 +262,7 @@ import Testing
     }
 
     @Test func nonConnectableDevicesAreSkipped() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             _ = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
             let beacon = try await adapter.firstAdvertisement(timeout: .seconds(5)) { _ in true }
             let failure4 = await failure { _ = try await adapter.connect(to: beacon) }

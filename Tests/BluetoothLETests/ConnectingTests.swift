@@ -7,18 +7,8 @@ import Testing
 import BluetoothLE
 
 @Suite struct ConnectingTests {
-    /// Runs `body` with an open adapter and a peripheral with attributes.
-    private func run(
-        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral) async throws -> Void
-    ) async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            try await body(fixture, try await Adapter.open(on: fixture.kernel), peripheral)
-        }
-    }
-
     @Test func aConnectionHasTheAgreedMTU() async throws {
-        try await run { _, adapter, peripheral in
+        try await Fixture.withPeripheral { _, adapter, peripheral in
             let connection = try await adapter.connect(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 100))
             let mtu = await connection.maximumTransmissionUnit
@@ -29,7 +19,7 @@ import BluetoothLE
     }
 
     @Test func aLinkThatFailsToBeEstablishedIsTriedAgain() async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             peripheral.setRefusal(.connectionFailedToBeEstablished)
             let error = await failure { _ = try await adapter.connect(to: peripheral.address) }
             #expect(error?.code == .connectionFailed)
@@ -44,7 +34,7 @@ import BluetoothLE
     }
 
     @Test(arguments: [true, false]) func aPeerOutOfReachTimesOut(_ isWrongKind: Bool) async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             if !isWrongKind { peripheral.setHidden(true) }
             let address = BluetoothAddress(peripheral.address.value, kind: isWrongKind ? .public : .random)
             let time = await fixture.duration {
@@ -59,7 +49,7 @@ import BluetoothLE
     }
 
     @Test func aHangingControllerDoesNotExceedTheTimeLimit() async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let stream = try await adapter.scan()
             fixture.kernel.setSilent(true, adapter: 0)
             let time = await fixture.duration {
@@ -75,7 +65,7 @@ import BluetoothLE
     }
 
     @Test func timeLimitsOfAnyLengthAreAccepted() async throws {
-        try await run { _, adapter, peripheral in
+        try await Fixture.withPeripheral { _, adapter, peripheral in
             for timeout: Duration? in [nil, .seconds(Int64.max), .nanoseconds(Int64.max)] {
                 let connection = try await adapter.connect(
                     to: peripheral.address, options: ConnectionOptions(timeout: timeout))
@@ -96,7 +86,7 @@ import BluetoothLE
     /// The kernel forgets a link that comes up while it cancels its attempt; nobody but we can end it.
     @Test(arguments: [nil, Duration.milliseconds(1), .milliseconds(100), .seconds(2), .seconds(3)])
     func aLinkThatComesUpWhileItsAttemptIsCancelledIsEnded(pause: Duration?) async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             fixture.kernel.setFault(ControllerFault(.connectsTooLate, until: .unbinding), adapter: 0)
             let error = await failure {
                 _ = try await adapter.connect(
@@ -112,7 +102,7 @@ import BluetoothLE
     }
 
     @Test func afterACancelledAttemptTheNextFollowsAtOnce() async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             for milliseconds in stride(from: 0, through: 300, by: 7) {
                 let attempt = fixture.begin { try await adapter.connect(to: peripheral.address) }
                 try await fixture.radio.sleep(for: .milliseconds(milliseconds))
@@ -126,7 +116,7 @@ import BluetoothLE
     }
 
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheAttempt(_ ending: Ending) async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             peripheral.setHidden(true)
             let attempt = fixture.begin { try await adapter.connect(to: peripheral.address) }
             try await fixture.radio.sleep(for: .seconds(1))
@@ -140,7 +130,7 @@ import BluetoothLE
     }
 
     @Test func aPeerThatAnotherAdapterObjectIsConnectedToIsBusy() async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let connection = try await adapter.connect(to: peripheral.address)
             let other = try await Adapter.open(on: fixture.kernel)
             let error = await failure { _ = try await other.connect(to: peripheral.address) }
@@ -154,7 +144,7 @@ import BluetoothLE
 
     @Test func theLinkEndsWithTheBody() async throws {
         struct Oops: Error {}
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let kept = Mutex<Connection?>(nil)
             await #expect(throws: Oops.self) {
                 try await adapter.withConnection(to: peripheral.address) { connection in
@@ -180,7 +170,7 @@ import BluetoothLE
     }
 
     @Test func aReleasedConnectionEndsItsLink() async throws {
-        try await run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             weak var connection: Connection?
             do {
                 let made = try await adapter.connect(to: peripheral.address)
@@ -193,7 +183,7 @@ import BluetoothLE
     }
 
     @Test func manyConnectAtTheSameTimeWhileAScanGoesOn() async throws {
-        try await run { fixture, adapter, _ in
+        try await Fixture.withPeripheral { fixture, adapter, _ in
             let peripherals = try (0..<5).map { _ in
                 SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             }

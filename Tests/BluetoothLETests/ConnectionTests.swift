@@ -313,9 +313,7 @@ private let characteristic = RemoteCharacteristic(
 
     @Test(arguments: [(5, 23), (100, 100), (.max, 517)] as [(UInt16, UInt16)])
     func theReceiveMTUIsClamped(_ mtu: UInt16, _ receiveMTU: UInt16) async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { _, adapter, peripheral in
             var options = ConnectionOptions()
             options.maximumTransmissionUnit = mtu
             let connection = try await adapter.connect(to: peripheral.address, options: options)

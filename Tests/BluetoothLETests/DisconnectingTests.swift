@@ -9,10 +9,8 @@ import BluetoothLE
     private static func run(
         _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, Connection) async throws -> Void
     ) async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             peripheral.setService(0x85, receiveMTU: 64)
-            let adapter = try await Adapter.open(on: fixture.kernel)
             try await body(fixture, adapter, peripheral, try await adapter.connect(to: peripheral.address))
         }
     }
@@ -125,9 +123,7 @@ import BluetoothLE
     }
 
     @Test func aConnectionOfAClosureIsDownAfterwards() async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             for _ in 0..<3 {
                 try await adapter.withConnection(to: peripheral.address) { #expect(await $0.isConnected) }
                 #expect(fixture.kernel.links(adapter: 0).isEmpty)

@@ -112,9 +112,7 @@ import Testing
     }
 
     @Test func aPeerWithoutEnhancedBearersIsUnsupported() async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { _, adapter, peripheral in
             let connection = try await adapter.connect(to: peripheral.address)
             #expect(await failure { try await connection.openEnhancedBearers() }?.code == .unsupported)
             #expect(await failure { try await connection.openEnhancedBearers(count: 0) }?.code == .invalidArgument)

@@ -23,6 +23,25 @@ struct Fixture: Sendable {
         radio.tearDown()
     }
 
+    /// Runs `body` with an open adapter of such a machine.
+    static func withAdapter(
+        _ adapters: [SimulatedController] = [SimulatedController()],
+        _ body: @escaping @Sendable (Fixture, Adapter) async throws -> Void
+    ) async throws {
+        try await run(adapters) { fixture in try await body(fixture, try await Adapter.open(on: fixture.kernel)) }
+    }
+
+    /// Runs `body` with an open adapter, and a device that accepts connections and has no services.
+    static func withPeripheral(
+        _ adapters: [SimulatedController] = [SimulatedController()],
+        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral) async throws -> Void
+    ) async throws {
+        try await run(adapters) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            try await body(fixture, try await Adapter.open(on: fixture.kernel), peripheral)
+        }
+    }
+
     /// The duration of `body` on the radio's clock.
     func duration(of body: () async throws -> Void) async rethrows -> Duration {
         try await radio.duration(of: body)

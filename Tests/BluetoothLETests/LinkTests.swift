@@ -14,9 +14,7 @@ import Testing
         _ controller: SimulatedController = SimulatedController(),
         _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, Connection) async throws -> Void
     ) async throws {
-        try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
             let connection = try await adapter.connect(to: peripheral.address)
             try await body(fixture, adapter, peripheral, connection)
             await connection.disconnect()
@@ -392,8 +390,7 @@ import Testing
             #expect(await failure { _ = try await rssi.value } != nil)
             try await fixture.settle { await !adapter.session.hasControllerSocket }
         }
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             fixture.kernel.setSilent(true, adapter: 0)
             let features = fixture.begin { try await adapter.hasExtendedAdvertising() }
             try await fixture.radio.sleep(for: .seconds(1))
@@ -464,9 +461,7 @@ import Testing
     }
 
     @Test func aLinkThatIsEncryptedFromTheBeginningIsFollowed() async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { _, adapter, peripheral in
             var options = ConnectionOptions()
             options.security.level = .medium
             let connection = try await adapter.connect(to: peripheral.address, options: options)

@@ -162,8 +162,7 @@ final class PeerClient: SimulatedLinkHandler {
     }
 
     @Test func earlierServicesAreServedToAll() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             try await adapter.publish([Self.service])
             for _ in 0..<2 {
                 let client = PeerClient()

@@ -40,8 +40,7 @@ private let controller = SimulatedController(address: address)
     }
 
     @Test func aSlowConsumerSeesTheLatestState() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([controller]) { fixture, adapter in
             let slow = adapter.states
             let fast = fixture.begin {
                 var seen: [AdapterState] = []
@@ -70,8 +69,7 @@ private let controller = SimulatedController(address: address)
     }
 
     @Test(arguments: Ending.allCases) func operationsReportWhyTheAdapterIsUnusable(_ ending: Ending) async throws {
-        try await Fixture.run([controller]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([controller]) { fixture, adapter in
             ending.happen(to: fixture.kernel)
             try await fixture.settle { !adapter.state.isReady }
             let scan = await failure { _ = try await adapter.scan() }
@@ -91,8 +89,7 @@ private let controller = SimulatedController(address: address)
     }
 
     @Test func readyReturnsWhenItIs() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([controller]) { fixture, adapter in
             try await adapter.ready(timeout: .zero)
             fixture.kernel.setPowered(false, adapter: 0)
             try await fixture.settle { adapter.state == .poweredOff }
@@ -114,9 +111,7 @@ private let controller = SimulatedController(address: address)
     }
 
     @Test func aReplugUnderAnotherIndexIsTheSameAdapter() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
             fixture.kernel.unplug(0)
             try await fixture.settle { adapter.state == .absent }
             #expect(adapter.information.name == "hci0")
@@ -269,8 +264,7 @@ private let controller = SimulatedController(address: address)
     }
 
     @Test func aResumedScanEndsWithTheAdapter() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([controller]) { fixture, adapter in
             var options = ScanOptions()
             options.whenAdapterUnavailable = .resume
             let stream = try await adapter.scan(options)
@@ -326,9 +320,7 @@ private let controller = SimulatedController(address: address)
     }
 
     @Test func releasedConnectionsLeaveNothingBehind() async throws {
-        try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
             for _ in 0..<3 {
                 _ = try await adapter.connect(to: peripheral.address)
                 try await fixture.radio.sleep(for: .seconds(3))

@@ -6,17 +6,8 @@ import Testing
 
 /// Several callers of one program that connect to one device.
 @Suite struct SharedConnectionTests {
-    private static func run(
-        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral) async throws -> Void
-    ) async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            try await body(fixture, try await Adapter.open(on: fixture.kernel), peripheral)
-        }
-    }
-
     @Test func callersGetTheSameConnectionWhichEndsWithTheLast() async throws {
-        try await Self.run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             var first: Connection? = try await adapter.connect(to: peripheral.address)
             var second: Connection? = try await adapter.connect(to: peripheral.address)
             #expect(first === second)
@@ -33,7 +24,7 @@ import Testing
     /// At each moment of the first connect.
     @Test func aConnectThatIsUnderWayIsJoined() async throws {
         for delay in stride(from: 0, through: 240, by: 15) {
-            try await Self.run { fixture, adapter, peripheral in
+            try await Fixture.withPeripheral { fixture, adapter, peripheral in
                 let first = fixture.begin { try await adapter.connect(to: peripheral.address) }
                 try await fixture.radio.sleep(for: .milliseconds(delay))
                 let second = try await adapter.connect(to: peripheral.address)
@@ -46,7 +37,7 @@ import Testing
     }
 
     @Test func theEndOfOneAttemptLeavesItToTheOther() async throws {
-        try await Self.run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             peripheral.setHidden(true)
             let first = fixture.begin { try await adapter.connect(to: peripheral.address) }
             try await fixture.radio.sleep(for: .seconds(1))
@@ -69,7 +60,7 @@ import Testing
     }
 
     @Test func theOptionsAreRaised() async throws {
-        try await Self.run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let first = try await adapter.connect(to: peripheral.address, options: ConnectionOptions(use: .lowPower))
             #expect(await first.parameters?.interval == .milliseconds(100))
             let options = ConnectionOptions(security: SecurityOptions(.medium), use: .throughput)
@@ -88,7 +79,7 @@ import Testing
 
     /// A caller that is cancelled, or whose security is not reached, ends no link of another.
     @Test func aCallThatFailsLeavesTheLink() async throws {
-        try await Self.run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let first = try await adapter.connect(to: peripheral.address)
             let second = fixture.begin {
                 try await adapter.connect(to: peripheral.address, options: ConnectionOptions(use: .throughput))
@@ -103,7 +94,7 @@ import Testing
     }
 
     @Test func aCallThatFailsAfterTheOthersHaveLeftEndsTheLink() async throws {
-        try await Self.run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let kept = adapter.keepConnected(to: peripheral.address)
             let first = try await kept.connected()
             let second = fixture.begin {
@@ -120,7 +111,7 @@ import Testing
     }
 
     @Test func keptConnectionsAndConnectsShareTheLink() async throws {
-        try await Self.run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let one = adapter.keepConnected(to: peripheral.address)
             var two: KeptConnection? = adapter.keepConnected(to: peripheral.address)
             let plain = try await adapter.connect(to: peripheral.address)
@@ -143,7 +134,7 @@ import Testing
     @Test(arguments: [false, true]) func aKeptConnectionThatEndsLeavesTheLinkToTheOther(
         _ closesAdapter: Bool
     ) async throws {
-        try await Self.run { fixture, adapter, peripheral in
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let kept = adapter.keepConnected(to: peripheral.address)
             _ = try await kept.connected()
             var plain: Connection? = try await adapter.connect(to: peripheral.address)

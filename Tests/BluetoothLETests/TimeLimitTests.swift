@@ -25,8 +25,7 @@ import BluetoothLE
     }
 
     @Test func aTaskThatTakesTooLongIsCancelled() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let time = await fixture.duration {
                 let error = await failure {
                     try await withTimeLimit(.seconds(3), on: adapter.loop) {
@@ -42,8 +41,7 @@ import BluetoothLE
     }
 
     @Test func aCancelledCallerGetsTheTasksOwnError() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let task = fixture.begin {
                 try await withTimeLimit(.seconds(60), on: adapter.loop) {
                     for try await _ in try await adapter.scan() {}

@@ -134,7 +134,8 @@ struct ManagementCommandTests {
     @Test("decode from the kernel's bytes", arguments: commandVectors)
     func decoding(_ vector: CommandVector) throws {
         let (command, index) = try decode(vector.packet)
-        #expect(try AnyManagementCommand(#require(command)) == vector.command)
+        let decoded = try #require(command)
+        #expect(AnyManagementCommand(decoded) == vector.command)
         #expect(index == vector.index)
     }
 
@@ -161,7 +162,7 @@ struct ManagementCommandTests {
             #expect(throws: TruncatedBytes.self) { try decode(Array(vector.packet[..<length])) }
         }
         for packet in mutations(of: vector.packet) {
-            guard let (command?, index) = try? decode(packet) else { continue }
+            guard case (let command?, let index)? = try? decode(packet) else { continue }
             _ = command.description
             _ = try? command.packet(for: index)
         }

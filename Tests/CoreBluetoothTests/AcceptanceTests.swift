@@ -8,12 +8,9 @@ import Testing
 /// Behaviour that programs for Apple's systems rely on and that no other suite covers.
 @Suite struct AcceptanceTests {
     @Test func whatIsAskedTwiceIsDoneOnce() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.identifier])
                 for _ in 0..<3 { manager.connect(program.peripherals[0]) }
                 #expect(program.peripherals[0].state == .connecting)
             }
@@ -44,9 +41,7 @@ import Testing
         try await Fixture.run { fixture in
             let program = await Recorder.start(fixture)
             await program.perform { manager, _ in
-                let known = [Device.identifier, "C0000000-0077-8001-8043-424C696E7578"].compactMap {
-                    UUID(uuidString: $0)
-                }
+                let known = [Device.identifier, Device.otherIdentifier]
                 let found = manager.retrievePeripherals(withIdentifiers: [known[1], UUID(), known[0], known[1]])
                 #expect(found.map(\.identifier) == [known[1], known[0], known[1]])
                 #expect(found[0] === found[2])
@@ -59,8 +54,7 @@ import Testing
             fixture.kernel.setPowered(false, adapter: 0)
             await program.wait(for: "state 4")
             await program.perform { manager, _ in
-                let known = UUID(uuidString: Device.identifier).map { [$0] } ?? []
-                #expect(manager.retrievePeripherals(withIdentifiers: known).isEmpty)
+                #expect(manager.retrievePeripherals(withIdentifiers: [Device.identifier]).isEmpty)
                 #expect(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180D")]).isEmpty)
             }
         }
@@ -119,13 +113,12 @@ import Testing
             let silent = SilentDelegate()
             await fixture.onQueue { server.manager?.delegate = hasDelegate ? silent : nil }
             let dynamic = Server.dynamic.uuidString
-            await client.perform(with: { peripheral in
-                guard let subject = peripheral.characteristic(dynamic, in: Server.service.uuidString) else { return }
+            await client.perform(with: dynamic, in: Server.service.uuidString) { peripheral, subject in
                 peripheral.readValue(for: subject)
                 peripheral.writeValue(Data([1]), for: subject, type: .withResponse)
                 peripheral.writeValue(Data([1]), for: subject, type: .withoutResponse)
                 peripheral.readRSSI()
-            })
+            }
             await client.wait(for: "rssi -50")
             #expect(
                 client.take() == [
@@ -190,8 +183,8 @@ private final class Timekeeper: NSObject, CBCentralManagerDelegate, @unchecked S
     func end() { (manager, peripheral) = (nil, nil) }
 
     func centralManagerDidUpdateState(_ central: CBCentralManager) {
-        guard central.state == .poweredOn, let identifier = UUID(uuidString: Device.identifier) else { return }
-        peripheral = central.retrievePeripherals(withIdentifiers: [identifier]).first
+        guard central.state == .poweredOn else { return }
+        peripheral = central.retrievePeripherals(withIdentifiers: [Device.identifier]).first
         if let peripheral { central.connect(peripheral) }
     }
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) { journal.add("connected") }

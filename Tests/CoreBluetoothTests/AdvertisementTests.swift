@@ -4,9 +4,7 @@ import Testing
 
 @Suite struct AdvertisementTests {
     @Test func everyFieldHasItsType() async throws {
-        try await Fixture.run { fixture in
-            _ = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { _, _, program in
             await program.perform { manager, _ in manager.scanForPeripherals(withServices: nil) }
             await program.wait(for: "discovered Pulse")
             let (peripheral, fields, rssi) = try #require(program.advertisements.last)
@@ -67,9 +65,7 @@ import Testing
 
     /// The name of most devices is in their scan response: the first report waits for that, with a time limit.
     @Test func theFirstReportHasTheName() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             _ = program.take()
             let scan: @Sendable (CBCentralManager, Recorder) -> Void = { manager, _ in
                 manager.scanForPeripherals(withServices: [CBUUID(string: "180D")])
@@ -94,14 +90,11 @@ import Testing
             fixture.radio.conditions.scanResponseLoss = 0
             try await fixture.radio.sleep(for: .seconds(5))
             #expect(program.take() == ["discovered Pulse"])
-            withExtendedLifetime(device) {}
         }
     }
 
     @Test func aScanWithinAScanReplacesIt() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, _, program in
             await program.perform { manager, _ in
                 manager.scanForPeripherals(withServices: nil)
                 manager.scanForPeripherals(withServices: [CBUUID(string: "1811")])
@@ -115,7 +108,6 @@ import Testing
                 manager.stopScan()
                 #expect(!manager.isScanning)
             }
-            withExtendedLifetime(device) {}
         }
     }
 }

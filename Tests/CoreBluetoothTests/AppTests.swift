@@ -9,10 +9,8 @@ import Testing
 @Suite struct AppTests {
     /// Every call at the wrong time is logged, and has no effect.
     @Test func callsAtTheWrongTime() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            let peripheral = try #require(await program.reachDevice())
+        try await Fixture.withDevice { _, _, program in
+            let peripheral = try #require(program.peripherals.first)
             let level = try #require(peripheral.characteristic("2A19", in: "180F"))
             let note = try #require(peripheral.characteristic(Device.uuid(1), in: Device.own))
             await program.perform(with: { $0.discoverDescriptors(for: note) })
@@ -54,15 +52,11 @@ import Testing
                 program.take() == [
                     "connected", "characteristics 180F CBError 2", "descriptors 2A19 CBError 2", "rssi -55",
                 ])
-            withExtendedLifetime(device) {}
         }
     }
 
     @Test func emptyValues() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { fixture, device, program in
             let note = Device.uuid(1)
             await program.perform(with: { peripheral in
                 guard let note = peripheral.characteristic(note, in: Device.own),
@@ -117,9 +111,7 @@ import Testing
 
     /// Managers and peripherals that are released in a callback, and delegates that are replaced.
     @Test func goingInACallback() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             weak let manager = program.manager
             program.then["connected"] = { program, _ in
                 program.peripherals = []
@@ -206,8 +198,8 @@ private final class Counter: NSObject, CBCentralManagerDelegate, CBPeripheralDel
 
     func centralManagerDidUpdateState(_ central: CBCentralManager) {
         alone {
-            guard central.state == .poweredOn, let identifier = UUID(uuidString: Device.identifier) else { return }
-            peripheral = central.retrievePeripherals(withIdentifiers: [identifier]).first
+            guard central.state == .poweredOn else { return }
+            peripheral = central.retrievePeripherals(withIdentifiers: [Device.identifier]).first
             peripheral.map { central.connect($0) }
         }
     }

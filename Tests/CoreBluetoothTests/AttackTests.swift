@@ -146,26 +146,19 @@ enum Blow: CaseIterable, Sendable {
         let before = Dictionary(
             uniqueKeysWithValues: (program.peripherals.first?.services ?? []).map { ($0.uuid, ObjectIdentifier($0)) })
         program.then = [:]
-        let count = entries.count { $0 == "services" }
-        await program.perform(with: { $0.discoverServices(nil) })
-        await program.wait(for: "services", count: count + 1)
+        await program.discoverServices()
         let services = program.peripherals.first?.services ?? []
         #expect(!services.contains { $0.uuid == battery }, comment)
         #expect(services.count == 2, "\(comment): \(services.map(\.uuid))")
         for service in services where service.uuid != CBUUID(string: "180D") {
             if let old = before[service.uuid] { #expect(old == ObjectIdentifier(service), comment) }
         }
-        let known = program.journal.entries.count { $0 == "characteristics \(Device.own)" }
-        await program.perform(with: { peripheral in
-            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-        })
-        await program.wait(for: "characteristics \(Device.own)", count: known + 1)
+        await program.discoverCharacteristics(upTo: Device.own)
         let written = program.journal.entries.count { $0 == "wrote \(Device.uuid(1))" }
-        await program.perform(with: { peripheral in
-            guard let note = peripheral.characteristic(Device.uuid(1), in: Device.own) else { return }
+        await program.perform(with: Device.uuid(1), in: Device.own) { peripheral, note in
             peripheral.writeValue(Data([7]), for: note, type: .withResponse)
             peripheral.readValue(for: note)
-        })
+        }
         await program.wait(for: "wrote \(Device.uuid(1))", count: written + 1)
         await program.wait(for: "value \(Device.uuid(1)) = 7")
     }
@@ -251,9 +244,7 @@ enum Blow: CaseIterable, Sendable {
 
     /// No object of a connection remains after its end, however many there were.
     @Test func nothingGrowsWithConnections() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             let gone = Gone()
             for round in 1...200 {
                 program.peripherals = []
@@ -278,9 +269,7 @@ enum Blow: CaseIterable, Sendable {
 
     /// A thousand connections leave no objects behind.
     @Test func aThousandConnections() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             let gone = Gone()
             for round in 1...1000 {
                 // Now and then with another object for the same device.
@@ -318,10 +307,7 @@ enum Blow: CaseIterable, Sendable {
 
     /// A program that blocks its queue loses no callback and does not delay others on the same queue.
     @Test func callbacksThatBlock() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { fixture, device, program in
             await program.setNotify(true, "2A19", in: "180F")
             await program.wait(for: "notifying 2A19 true")
             _ = program.take()

@@ -6,9 +6,7 @@ import Testing
 
 @Suite struct CentralTests {
     @Test func fromPowerOnToDisconnection() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { _, device, program in
             #expect(program.take() == ["state 5"])
             await program.perform { manager, _ in
                 manager.scanForPeripherals(withServices: [CBUUID(string: "0000180D-0000-1000-8000-00805F9B34FB")])
@@ -19,7 +17,7 @@ import Testing
                 manager.stopScan()
                 #expect(!manager.isScanning)
                 guard let peripheral = program.peripherals.first else { return }
-                #expect(peripheral.identifier.uuidString == Device.identifier)
+                #expect(peripheral.identifier == Device.identifier)
                 #expect(peripheral.state == .disconnected)
                 #expect(peripheral.services == nil)
                 manager.connect(peripheral)

@@ -9,8 +9,12 @@ import Testing
 struct Device: Sendable {
     static let name = "Pulse"
     static let address = BluetoothAddress(0xC098_E512_3458, kind: .random)
-    /// The device's identifier, as programs store it.
-    static let identifier = "C098E512-3458-8001-8043-424C696E7578"
+    static let otherAddress = BluetoothAddress(0xC000_0000_0077, kind: .random)
+    /// The identifiers of devices with these addresses, as programs store them.
+    static let identifier = UUID(
+        uuid: (0xC0, 0x98, 0xE5, 0x12, 0x34, 0x58, 0x80, 0x01, 0x80, 0x43, 0x42, 0x4C, 0x69, 0x6E, 0x75, 0x78))
+    static let otherIdentifier = UUID(
+        uuid: (0xC0, 0x00, 0x00, 0x00, 0x00, 0x77, 0x80, 0x01, 0x80, 0x43, 0x42, 0x4C, 0x69, 0x6E, 0x75, 0x78))
     static let own = "5E010000-1234-5678-9ABC-DEF012345678"
 
     static func uuid(_ number: Int) -> String { "CA01000\(number)-1234-5678-9ABC-DEF012345678" }
@@ -114,7 +118,33 @@ extension CBPeripheral {
     }
 }
 
+extension Fixture {
+    /// Runs a test with the device and a program, which has discovered all of it if `isReached`.
+    static func withDevice(
+        isReached: Bool = true, showsGenericServices: Bool = false,
+        _ story: @escaping @Sendable (Fixture, Device, Recorder) async throws -> Void
+    ) async throws {
+        try await run(showsGenericServices: showsGenericServices) { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
+            if isReached { _ = try #require(await program.reachDevice()) }
+            try await story(fixture, device, program)
+            withExtendedLifetime(device) {}
+        }
+    }
+}
+
 extension Recorder {
+    /// Calls `body` with a discovered characteristic of the program's one peripheral, on the queue.
+    func perform(
+        with uuid: String, in service: String, _ body: @escaping @Sendable (CBPeripheral, CBCharacteristic) -> Void
+    ) async {
+        await perform(with: { peripheral in
+            guard let characteristic = peripheral.characteristic(uuid, in: service) else { return }
+            body(peripheral, characteristic)
+        })
+    }
+
     /// Waits until the device's name is known, which it is if a manager has met the device before.
     func waitForName(_ name: String = Device.name) async {
         if await fixture.onQueue({ self.peripherals.first?.name != name }) { await wait(for: "name \(name)") }
@@ -123,30 +153,39 @@ extension Recorder {
     /// Asks for a connection to the device, which becomes the program's one peripheral.
     func beginConnecting() async {
         await perform { manager, recorder in
-            guard let identifier = UUID(uuidString: Device.identifier) else { return }
-            recorder.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+            recorder.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.identifier])
             manager.connect(recorder.peripherals[0])
         }
+    }
+
+    /// Discovers the services of the program's one peripheral, or only those of one kind.
+    func discoverServices(_ kind: String? = nil) async {
+        let count = journal.entries.count { $0 == "services" }
+        await perform(with: { $0.discoverServices(kind.map { [CBUUID(string: $0)] }) })
+        await wait(for: "services", count: count + 1)
+    }
+
+    /// Discovers the characteristics of all services that are known; `last` is the last of these.
+    func discoverCharacteristics(upTo last: String) async {
+        let count = journal.entries.count { $0 == "characteristics \(last)" }
+        await perform(with: { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        })
+        await wait(for: "characteristics \(last)", count: count + 1)
     }
 
     /// Connects to the device, for the `round`th time, and discovers everything.
     func reachDevice(named name: String = Device.name, round: Int = 1) async -> CBPeripheral? {
         await perform { manager, recorder in
-            guard
-                let peripheral = UUID(uuidString: Device.identifier).map({
-                    manager.retrievePeripherals(withIdentifiers: [$0])
-                })?.first
-            else { return }
+            guard let peripheral = manager.retrievePeripherals(withIdentifiers: [Device.identifier]).first else {
+                return
+            }
             recorder.peripherals.append(peripheral)
             manager.connect(peripheral, options: nil)
         }
         await wait(for: "connected", count: round)
-        await perform(with: { $0.discoverServices(nil) })
-        await wait(for: "services", count: round)
-        await perform(with: { peripheral in
-            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-        })
-        await wait(for: "characteristics \(Device.own.uppercased())", count: round)
+        await discoverServices()
+        await discoverCharacteristics(upTo: Device.own)
         await waitForName(name)
         _ = take()
         return peripherals.first

@@ -12,7 +12,7 @@ import Testing
             let device = try Device(on: fixture.radio)
             // A service that includes the two, as it should not.
             let including = SimulatedPeripheral(
-                on: fixture.radio, address: BluetoothAddress(0xC000_0000_0077, kind: .random),
+                on: fixture.radio, address: Device.otherAddress,
                 gatt: try SimulatedGATTServer(
                     Device.services.prefix(2) + [GATTService("FFF0", includedServices: ["1800", "1801"])]))
             let program = await Recorder.start(fixture)
@@ -23,8 +23,7 @@ import Testing
             #expect(peripheral.services?.count == 3)
             await program.perform { manager, program in
                 manager.cancelPeripheralConnection(program.peripherals[0])
-                program.peripherals = manager.retrievePeripherals(
-                    withIdentifiers: [UUID(uuidString: "C0000000-0077-8001-8043-424C696E7578")].compactMap { $0 })
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.otherIdentifier])
                 manager.connect(program.peripherals[0])
             }
             await program.wait(for: "connected", count: 2)
@@ -61,16 +60,13 @@ import Testing
     }
 
     @Test func anOptionShowsThem() async throws {
-        try await Fixture.run(showsGenericServices: true) { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            let peripheral = try #require(await program.reachDevice())
+        try await Fixture.withDevice(showsGenericServices: true) { _, _, program in
+            let peripheral = try #require(program.peripherals.first)
             #expect(peripheral.services?.map(\.uuid.uuidString) == ["1800", "1801", "180D", "180F", Device.own])
             let name = try #require(peripheral.characteristic("2A00", in: "1800"))
             let subject = name
             await program.perform(with: { $0.readValue(for: subject) })
             await program.wait(for: "value 2A00 = 80 117 108 115 101")
-            withExtendedLifetime(device) {}
         }
         #expect(!CBLinux.showsGenericServices)
     }

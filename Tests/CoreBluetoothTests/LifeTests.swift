@@ -4,192 +4,44 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-/// Adapters, links and objects that appear and disappear.
+/// Links and objects that go and come back.
 @Suite struct LifeTests {
-    @Test func powerOffAndOn() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
-            await program.perform { manager, _ in
-                manager.scanForPeripherals(withServices: nil)
-                #expect(manager.isScanning)
-            }
-            program.then["state 4"] = { program, _ in
-                #expect(program.manager?.isScanning == false)
-                #expect(program.peripherals.first?.state == .disconnected)
-            }
-            _ = program.take()
-            fixture.kernel.setPowered(false, adapter: 0)
-            await program.wait(for: "disconnected CBError 3")
-            let told = program.take().filter { !$0.hasPrefix("discovered") }
-            #expect(told == ["state 4", "disconnected CBError 3"])
-            await program.perform { manager, program in
-                #expect(program.peripherals.first?.services == nil)
-                // All of these are logged, and have no effect.
-                manager.scanForPeripherals(withServices: nil)
-                #expect(!manager.isScanning)
-                if let peripheral = program.peripherals.first { manager.connect(peripheral) }
-                #expect(program.peripherals.first?.state == .disconnected)
-                #expect(manager.retrievePeripherals(withIdentifiers: [UUID()]).isEmpty)
-            }
-            fixture.kernel.setPowered(true, adapter: 0)
-            await program.wait(for: "state 5", count: 2)
-            #expect(program.take() == ["state 5"])
-            withExtendedLifetime(device) {}
-            _ = try #require(await program.reachAgain())
-        }
-    }
-
-    /// The last manager is released while the adapter is being opened for it, and another is created.
-    @Test func aManagerThatComesWhileTheAdapterIsOpenedForAnother() async throws {
-        for step in 0..<60 {
-            try await Fixture.run(SimulatedController()) { fixture in
-                let device = try Device(on: fixture.radio)
-                let first = Recorder(fixture)
-                first.manager = CBCentralManager(delegate: first, queue: fixture.queue)
-                try await fixture.radio.sleep(for: .microseconds(100 * step))
-                let second = Recorder(fixture)
-                second.then["state 5"] = { program, _ in program.manager?.scanForPeripherals(withServices: nil) }
-                let hold = fixture.radio
-                hold.pauseTime()
-                first.manager = nil
-                second.manager = CBCentralManager(delegate: second, queue: fixture.queue)
-                hold.resumeTime()
-                await second.wait(for: "discovered \(Device.name)")
-                withExtendedLifetime(device) {}
-            }
-        }
-    }
-
-    @Test(arguments: [true, false]) func aBlockedOrMissingAdapter(isPlugged: Bool) async throws {
-        let radio = SimulatedRadio(time: .virtual)
-        let kernel = radio.makeKernel(adapters: isPlugged ? [.fresh] : [])
-        if isPlugged { kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true) }
-        let fixture = Fixture(radio: radio, kernel: kernel)
-        try await CBLinux.withKernel(kernel) {
-            try await radio.run {
-                let recorder = Recorder(fixture)
-                recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
-                #expect(recorder.manager?.state == .unknown)
-                let state = isPlugged ? "state 4" : "state 2"
-                await recorder.wait(for: state)
-                if isPlugged { kernel.setRadioSwitch(adapter: 0) } else { kernel.plug() }
-                await recorder.wait(for: "state 5")
-                #expect(recorder.take() == [state, "state 5"])
-                let address = try #require(kernel.adapters().first?.address)
-                kernel.unplug(0)
-                await recorder.wait(for: "state 1")
-                // The adapter is recognised by its address when it is back; after a long absence there is none.
-                try await radio.sleep(for: .seconds(11))
-                var same = SimulatedController.fresh
-                same.address = address
-                kernel.plug(same)
-                await recorder.wait(for: "state 5", count: 2)
-                // It comes back powered off, and is powered on before it is used again.
-                #expect(recorder.take() == ["state 1", "state 2", "state 5"])
-            }
-        }
-        radio.tearDown()
-    }
-
-    @Test func anotherAdapterTakesOver() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
-            await fixture.settle { CBCentralManager.supports(.extendedScanAndConnect) }
-            fixture.kernel.unplug(0)
-            await program.wait(for: "disconnected CBError 3")
-            fixture.kernel.plug(SimulatedController(family: .legacy))
-            await program.wait(for: "state 5", count: 2)
-            #expect(program.take() == ["state 1", "disconnected CBError 3", "state 2", "state 5"])
-            await fixture.settle { !CBCentralManager.supports(.extendedScanAndConnect) }
-            #expect(CBCentralManager.supports([]))
-            _ = try #require(await program.reachAgain())
-            withExtendedLifetime(device) {}
-        }
-    }
-
-    @Test func whatWasWantedWhenItWentOff() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            device.peripheral.setHidden(true)
-            let program = await Recorder.start(fixture)
-            _ = program.take()
-            await program.beginConnecting()
-            try await fixture.radio.sleep(for: .seconds(5))
-            program.then["state 4"] = { program, _ in #expect(program.peripherals[0].state == .disconnected) }
-            fixture.kernel.setPowered(false, adapter: 0)
-            await program.wait(for: "failed CBError 3")
-            #expect(program.take() == ["state 4", "failed CBError 3"])
-            // A program that still needs the connection requests it as soon as the adapter is on.
-            program.then["state 5"] = { program, _ in program.manager?.connect(program.peripherals[0]) }
-            fixture.kernel.setPowered(true, adapter: 0)
-            device.peripheral.setHidden(false)
-            await program.wait(for: "connected")
-            #expect(program.take() == ["state 5", "connected"])
-        }
-    }
-
-    @Test func withoutCapabilities() async throws {
-        try await Fixture.run { fixture in
-            fixture.kernel.hasNetRaw = false
-            fixture.kernel.hasNetAdmin = false
-            let recorder = Recorder(fixture)
-            recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
-            await recorder.wait(for: "state 3")
-            #expect(recorder.manager?.authorization == .denied)
-            #expect(recorder.take() == ["state 3"])
-        }
-    }
-
     /// A manager knows what others have learnt of a device, also when no object for it is left.
     @Test func aRetrievedPeripheralHasItsNameAndIsAmongTheConnected() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let first = await Recorder.start(fixture)
-            _ = try #require(await first.reachDevice())
+        try await Fixture.withDevice { fixture, _, first in
             await first.disconnect()
             await first.wait(for: "disconnected")
             await first.perform { _, program in program.peripherals = [] }
             let second = await Recorder.start(fixture)
             await second.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
                 program.then["connected"] = { program, _ in
                     let services = [CBUUID(string: "180F")]
                     let found = program.manager?.retrieveConnectedPeripherals(withServices: services)
                     #expect(found?.first === program.peripherals.first && found?.count == 1)
                 }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.identifier])
                 #expect(program.peripherals.first?.name == Device.name)
                 manager.connect(program.peripherals[0])
             }
             await second.wait(for: "connected")
-            await second.perform(with: { $0.discoverServices(nil) })
-            await second.wait(for: "services")
+            await second.discoverServices()
             await second.perform { manager, program in
                 let found = manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180F")])
                 #expect(found == program.peripherals)
                 #expect(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "1805")]) == [])
             }
             #expect(second.take() == ["state 5", "connected", "services"])
-            withExtendedLifetime(device) {}
         }
     }
 
     @Test func disconnectionWithRequestsPending() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { fixture, device, program in
             device.peripheral.setMute(true)
-            await program.perform(with: { peripheral in
-                guard let level = peripheral.characteristic("2A19", in: "180F") else { return }
+            await program.perform(with: "2A19", in: "180F") { peripheral, level in
                 for _ in 0..<10 { peripheral.readValue(for: level) }
                 peripheral.setNotifyValue(true, for: level)
                 peripheral.discoverServices(nil)
-            })
+            }
             try await fixture.radio.sleep(for: .seconds(1))
             device.peripheral.disconnect()
             await program.wait(for: "disconnected CBError 7")
@@ -207,10 +59,7 @@ import Testing
     }
 
     @Test func aDeviceThatVanishes() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { _, device, program in
             device.peripheral.setHidden(true)
             await program.wait(for: "disconnected CBError 6")
             #expect(program.take() == ["disconnected CBError 6"])
@@ -224,8 +73,9 @@ import Testing
             let program = await Recorder.start(fixture)
             _ = program.take()
             await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier, UUID(), identifier])
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [
+                    Device.identifier, UUID(), Device.identifier,
+                ])
                 #expect(program.peripherals.count == 2)
                 #expect(program.peripherals.first === program.peripherals.last)
                 manager.connect(program.peripherals[0])
@@ -255,10 +105,7 @@ import Testing
     }
 
     @Test func nothingIsToldFromWithinACall() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { _, _, program in
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first,
                     let level = peripheral.characteristic("2A19", in: "180F")
@@ -274,27 +121,11 @@ import Testing
                 #expect(program.journal.entries.count == count)
             }
             await program.wait(for: "disconnected")
-            withExtendedLifetime(device) {}
-        }
-    }
-
-    @Test func aDroppedPeripheralIsDisconnected() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = await program.reachDevice()
-            #expect(device.peripheral.links.count == 1)
-            await program.perform { _, program in program.peripherals = [] }
-            await fixture.settle { device.peripheral.links.isEmpty }
-            #expect(program.take() == [])
         }
     }
 
     @Test func aDroppedManagerDisconnects() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = await program.reachDevice()
+        try await Fixture.withDevice { fixture, device, program in
             await program.fixture.onQueue { program.manager = nil }
             await fixture.settle { device.peripheral.links.isEmpty }
             #expect(program.take() == [])
@@ -302,14 +133,11 @@ import Testing
     }
 
     @Test func reconnectsWhenAskedTo() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             _ = program.take()
             await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                manager.registerForConnectionEvents(options: [.peripheralUUIDs: [identifier]])
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.identifier])
+                manager.registerForConnectionEvents(options: [.peripheralUUIDs: [Device.identifier]])
                 manager.connect(
                     program.peripherals[0],
                     options: [
@@ -344,8 +172,7 @@ import Testing
             }
             await program.wait(for: "state 5")
             await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.identifier])
                 manager.connect(program.peripherals[0], options: [CBConnectPeripheralOptionEnableAutoReconnect: true])
             }
             await program.wait(for: "name \(Device.name)")
@@ -376,10 +203,8 @@ import Testing
     }
 
     @Test func objectsStayTheSame() async throws {
-        try await Fixture.run { fixture in
-            _ = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            let peripheral = try #require(await program.reachDevice())
+        try await Fixture.withDevice { _, _, program in
+            let peripheral = try #require(program.peripherals.first)
             let before = peripheral.services ?? []
             let characteristics = before.flatMap { $0.characteristics ?? [] }
             #expect(before.count == 3)
@@ -403,10 +228,8 @@ import Testing
     }
 
     @Test func changedServices() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            let peripheral = try #require(await program.reachDevice())
+        try await Fixture.withDevice { fixture, device, program in
+            let peripheral = try #require(program.peripherals.first)
             // The subscription to Service Changed has to have reached the device.
             try await fixture.radio.sleep(for: .seconds(2))
             let before = peripheral.services ?? []

@@ -16,10 +16,7 @@ import Testing
             await program.wait(for: "connected")
             await program.perform(with: { $0.discoverServices([CBUUID(string: "180D")]) })
             await program.wait(for: "services")
-            await program.perform(with: { peripheral in
-                for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-            })
-            await program.wait(for: "characteristics 180D")
+            await program.discoverCharacteristics(upTo: "180D")
             await program.perform(with: { peripheral in
                 #expect(peripheral.services?.flatMap { $0.characteristics ?? [] }.map(\.uuid.uuidString) == ["2A38"])
                 guard let location = peripheral.characteristic("2A38", in: "180D") else { return }
@@ -38,17 +35,10 @@ import Testing
             let program = await Recorder.start(fixture)
             await program.beginConnecting()
             await program.wait(for: "connected")
-            await program.perform(with: { $0.discoverServices(nil) })
-            await program.wait(for: "services")
-            await program.perform(with: { peripheral in
-                for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-            })
-            await program.wait(for: "characteristics FFF0")
+            await program.discoverServices()
+            await program.discoverCharacteristics(upTo: "FFF0")
             for (isOn, value) in [(true, "07"), (false, "08"), (true, "09")] {
-                await program.perform(with: { peripheral in
-                    guard let lamp = peripheral.characteristic("FFF1", in: "FFF0") else { return }
-                    peripheral.setNotifyValue(isOn, for: lamp)
-                })
+                await program.perform(with: "FFF1", in: "FFF0") { $0.setNotifyValue(isOn, for: $1) }
                 await program.wait(for: "notifying FFF1 \(isOn)", count: value == "09" ? 2 : 1)
                 server.send("1B 0300 \(value)")
                 if isOn { await program.wait(for: "value FFF1 = \(value.suffix(1))") }

@@ -12,13 +12,11 @@ import Testing
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
             let vault = SimulatedPeripheral(
-                on: fixture.radio, address: BluetoothAddress(0xC000_0000_0077, kind: .random),
-                gatt: try SimulatedGATTServer(Device.services))
+                on: fixture.radio, address: Device.otherAddress, gatt: try SimulatedGATTServer(Device.services))
             let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             await program.perform { manager, program in
-                let other = manager.retrievePeripherals(
-                    withIdentifiers: [UUID(uuidString: "C0000000-0077-8001-8043-424C696E7578")].compactMap { $0 })
+                let other = manager.retrievePeripherals(withIdentifiers: [Device.otherIdentifier])
                 program.peripherals += other
                 manager.connect(other[0])
             }
@@ -57,9 +55,7 @@ import Testing
 
     /// A peripheral of one manager that is passed to another.
     @Test func peripheralsOfAnother() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let first = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, first in
             let second = await Recorder.start(fixture)
             _ = try #require(await first.reachDevice())
             let foreign = first.peripherals[0]
@@ -75,10 +71,7 @@ import Testing
     }
 
     @Test func valuesOfWrongSizes() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { _, device, program in
             let note = Device.uuid(1)
             await program.perform(with: { peripheral in
                 guard let note = peripheral.characteristic(note, in: Device.own),
@@ -186,10 +179,7 @@ import Testing
 
     /// All calls at once from several threads, while the link is established and lost.
     @Test func fromSeveralThreadsAtOnce() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { fixture, device, program in
             let all = (manager: program.manager, peripheral: program.peripherals[0])
             for round in 0..<5 {
                 await concurrently(fixture, 6) { thread in
@@ -228,11 +218,9 @@ import Testing
             }
             await fixture.settle { program.peripherals[0].state == .disconnected && device.peripheral.links.isEmpty }
             let count = program.journal.entries.count { $0 == "connected" }
-            let services = program.journal.entries.count { $0 == "services" }
             await program.perform { manager, program in manager.connect(program.peripherals[0]) }
             await program.wait(for: "connected", count: count + 1)
-            await program.perform(with: { $0.discoverServices(nil) })
-            await program.wait(for: "services", count: services + 1)
+            await program.discoverServices()
         }
     }
 
@@ -275,18 +263,9 @@ import Testing
             try await fixture.radio.sleep(for: .seconds(20))
             // Its central is notified that everything has changed, and discovers and subscribes again.
             let stream = Server.stream.uuidString
-            let (services, notifying) = (
-                client.journal.entries.count { $0 == "services" },
-                client.journal.entries.count { $0 == "notifying \(stream) true" }
-            )
-            let characteristics = "characteristics \(Server.service)"
-            let discoveries = client.journal.entries.count { $0 == characteristics }
-            await client.perform(with: { $0.discoverServices([Server.service]) })
-            await client.wait(for: "services", count: services + 1)
-            await client.perform(with: { peripheral in
-                for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-            })
-            await client.wait(for: characteristics, count: discoveries + 1)
+            let notifying = client.journal.entries.count { $0 == "notifying \(stream) true" }
+            await client.discoverServices(Server.service.uuidString)
+            await client.discoverCharacteristics(upTo: Server.service.uuidString)
             await client.setNotify(true, stream, in: Server.service.uuidString)
             await client.wait(for: "notifying \(stream) true", count: notifying + 1)
             await fixture.onQueue {
@@ -302,9 +281,7 @@ import Testing
 
     /// Programs that call the API from within callbacks.
     @Test func fromWithinCallbacks() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             program.then = [
                 "connected": { program, peripheral in
                     guard let peripheral = peripheral as? CBPeripheral else { return }
@@ -330,17 +307,13 @@ import Testing
 
     /// A removed delegate receives no more calls, and pending requests continue.
     @Test func aDelegateThatIsTakenAway() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { fixture, device, program in
             let note = Device.uuid(1)
-            await program.perform(with: { peripheral in
-                guard let note = peripheral.characteristic(note, in: Device.own) else { return }
+            await program.perform(with: note, in: Device.own) { peripheral, note in
                 peripheral.writeValue(Data([5]), for: note, type: .withResponse)
                 peripheral.readValue(for: note)
                 peripheral.delegate = nil
-            })
+            }
             await fixture.settle {
                 program.peripherals[0].characteristic(note, in: Device.own)?.value == Data([5])
             }

@@ -156,8 +156,7 @@ struct AirLog {
                 let program = await Recorder.start(fixture)
                 let asker = Asker(pair)
                 await program.perform { manager, program in
-                    guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                    program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                    program.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.identifier])
                     program.then["connected"] = { program, _ in
                         program.peripherals.first?.delegate = asker
                         program.peripherals.first?.discoverServices(nil)

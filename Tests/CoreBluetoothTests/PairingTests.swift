@@ -54,28 +54,15 @@ struct SecureDevice: Sendable {
 extension Recorder {
     /// Connects to the peripheral once more, and discovers its services.
     func reachOnceMore() async {
-        func count(_ entry: String) -> Int { journal.entries.count { $0 == entry } + 1 }
-        let (connected, services) = (count("connected"), count("services"))
-        let characteristics = count("characteristics FFF0")
-        await perform { manager, program in
-            if let peripheral = program.peripherals.first { manager.connect(peripheral) }
-        }
-        await wait(for: "connected", count: connected)
-        await perform(with: { $0.discoverServices(nil) })
-        await wait(for: "services", count: services)
-        await perform(with: { peripheral in
-            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-        })
-        await wait(for: "characteristics FFF0", count: characteristics)
+        _ = await reachAgain()
+        await discoverServices()
+        await discoverCharacteristics(upTo: "FFF0")
         _ = take()
     }
 
     /// Calls `body` with a discovered characteristic, on the queue.
     func perform(with uuid: String, _ body: @escaping @Sendable (CBPeripheral, CBCharacteristic) -> Void) async {
-        await perform(with: { peripheral in
-            guard let characteristic = peripheral.characteristic(uuid, in: "FFF0") else { return }
-            body(peripheral, characteristic)
-        })
+        await perform(with: uuid, in: "FFF0", body)
     }
 }
 

@@ -16,11 +16,9 @@ import Testing
             // The subscription to Service Changed has to have reached the server.
             try await fixture.radio.sleep(for: .seconds(2))
             // A second program that starts while the central is connected already.
-            let second = Server(fixture, Self.second)
-            await fixture.wait(for: "advertising true 0", in: second.journal)
+            let second = await Server.start(fixture, Self.second)
             await client.wait(for: "modified ")
-            await client.perform(with: { $0.discoverServices(nil) })
-            await client.wait(for: "services", count: 2)
+            await client.discoverServices()
             await client.perform(with: { peripheral in
                 guard let service = peripheral.services?.first(where: { $0.uuid == Self.second }) else { return }
                 peripheral.discoverCharacteristics(nil, for: service)
@@ -65,8 +63,7 @@ import Testing
                 first.sendRest()
             }
             await client.wait(for: "value \(Server.stream) = 1 0", count: 3)
-            await client.perform(with: { $0.discoverServices(nil) })
-            await client.wait(for: "services", count: 3)
+            await client.discoverServices()
             await client.perform(with: { peripheral in
                 #expect(peripheral.services?.contains { $0.uuid == Self.second } == false)
                 #expect(peripheral.services?.contains { $0.uuid == Server.service } == true)
@@ -78,8 +75,7 @@ import Testing
 
     @Test func latencyIsAskedFor() async throws {
         try await Fixture.run { fixture in
-            let server = Server(fixture)
-            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let server = await Server.start(fixture)
             let client = try await Adapter.open(power: .powerOn, on: fixture.radio.makeKernel(adapters: [.fresh]))
             let connection = try await client.connect(firstMatching: { $0.data.localName == "Server" })
             let services = try await connection.discover()
@@ -149,8 +145,7 @@ import Testing
         let hold = EndingHold(radio)
         try await CBLinux.withKernel(kernel, hold: hold) {
             try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) {
-                let server = Server(fixture)
-                await fixture.wait(for: "advertising true 0", in: server.journal)
+                let server = await Server.start(fixture)
                 await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
                 await fixture.wait(for: "published true", in: server.journal)
                 let client = try await Adapter.open(power: .powerOn, on: radio.makeKernel(adapters: [.fresh]))
@@ -178,10 +173,7 @@ import Testing
             await fixture.wait(for: "state 5", in: server.journal)
             await fixture.onQueue { server.begin() }
             await fixture.wait(for: "advertising true 0", in: server.journal)
-            let other = fixture.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other) {
-                await Recorder.start(fixture)
-            }
+            let client = await fixture.elsewhere { await Recorder.start(fixture) }
             await client.reach(Server.service, named: "Server")
             await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
             await fixture.wait(for: "subscribed true 1", in: server.journal)
@@ -198,8 +190,7 @@ import Testing
             await fixture.onQueue { #expect(server.manager?.isAdvertising == true) }
             // The program's services are restored without a call.
             _ = try #require(await client.reachAgain())
-            await client.perform(with: { $0.discoverServices([Server.service]) })
-            await client.wait(for: "services", count: 2)
+            await client.discoverServices(Server.service.uuidString)
             await client.perform(with: { #expect($0.services?.count == 1) })
             await client.disconnect()
             await client.wait(for: "disconnected")
@@ -231,8 +222,7 @@ import Testing
                 if let peripheral = program.peripherals.first { manager.connect(peripheral) }
             }
             await client.wait(for: "connected", count: 3)
-            await client.perform(with: { $0.discoverServices([Server.service]) })
-            await client.wait(for: "services", count: 3)
+            await client.discoverServices(Server.service.uuidString)
             await client.perform(with: { #expect($0.services?.count == 1) })
         }
     }
@@ -250,8 +240,7 @@ import Testing
                 server.manager?.removeAllServices()
             }
             await client.wait(for: "modified \(Server.service)")
-            await client.perform(with: { $0.discoverServices(nil) })
-            await client.wait(for: "services", count: 2)
+            await client.discoverServices()
             await client.perform(with: { peripheral in
                 #expect(peripheral.services?.contains { $0.uuid == Server.service } == false)
             })

@@ -11,8 +11,7 @@ import Testing
         _ story: @escaping @Sendable (Fixture, Server, Recorder) async throws -> Void
     ) async throws {
         try await Fixture.run { fixture in
-            let server = Server(fixture)
-            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let server = await Server.start(fixture)
             let other = fixture.radio.makeKernel(adapters: [.fresh])
             try await CBLinux.withKernel(other) {
                 let client = await Recorder.start(fixture)
@@ -24,8 +23,7 @@ import Testing
 
     @Test func aServiceIsAddedOnce() async throws {
         try await Fixture.run { fixture in
-            let server = Server(fixture)
-            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let server = await Server.start(fixture)
             await fixture.onQueue {
                 guard let manager = server.manager else { return }
                 manager.add(server.offer)
@@ -91,10 +89,7 @@ import Testing
     @Test func everySubscriberGetsEveryValue() async throws {
         try await run { fixture, server, client in
             let name = Server.stream.uuidString
-            await client.perform(with: { peripheral in
-                guard let stream = peripheral.characteristic(name, in: Server.service.uuidString) else { return }
-                peripheral.setNotifyValue(true, for: stream)
-            })
+            await client.perform(with: name, in: Server.service.uuidString) { $0.setNotifyValue(true, for: $1) }
             await client.wait(for: "notifying \(name) true")
             await fixture.wait(for: "subscribed true 1", in: server.journal)
             #expect((server.central?.maximumUpdateValueLength ?? 0) > 20)
@@ -109,11 +104,10 @@ import Testing
             let expected = (1...300).reversed().map { "value \(name) = \($0 & 0xFF) \($0 >> 8)" }
             #expect(client.take() == expected)
             #expect(server.journal.entries.contains("ready"))
-            await client.perform(with: { peripheral in
-                guard let stream = peripheral.characteristic(name, in: Server.service.uuidString) else { return }
+            await client.perform(with: name, in: Server.service.uuidString) { peripheral, stream in
                 peripheral.setNotifyValue(false, for: stream)
                 peripheral.setNotifyValue(true, for: stream)
-            })
+            }
             await fixture.wait(for: "subscribed true 1", in: server.journal, count: 2)
             await client.perform { manager, program in
                 if let peripheral = program.peripherals.first { manager.cancelPeripheralConnection(peripheral) }

@@ -8,9 +8,7 @@ import Testing
     /// The end of a cancelled connection is reported with the program's own object, although the program has released
     /// it.
     @Test(arguments: [true, false]) func aCancelledPeripheralNeedNotBeKept(isConnected: Bool) async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             let watch = try await program.begin(fixture, device, isConnected: isConnected)
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first else { return }
@@ -30,9 +28,7 @@ import Testing
 
     /// The same if the program connects again before the end of the first attempt: a release is misuse then.
     @Test func cancelledAndBegunAnew() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             let watch = try await program.begin(fixture, device)
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first else { return }
@@ -53,9 +49,7 @@ import Testing
 
     /// A released manager reports nothing more, and its cancelled peripherals are released.
     @Test func cancelledAndTheManagerDropped() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             let watch = try await program.begin(fixture, device)
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first else { return }
@@ -72,9 +66,7 @@ import Testing
     /// A peripheral released without cancelling is cancelled as on Apple's systems: with a line in the log, and no
     /// callback.
     @Test(arguments: [true, false]) func aDroppedPeripheralIsLogged(isConnected: Bool) async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             let watch = try await program.begin(fixture, device, isConnected: isConnected)
             await program.perform { _, program in program.peripherals = [] }
             await fixture.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
@@ -93,9 +85,7 @@ import Testing
 
     /// No misuse: a peripheral that is not connected, and one released after its manager.
     @Test func whatIsDroppedWithoutALine() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, program in
             let watch = try await program.begin(fixture, device)
             device.peripheral.disconnect()
             await program.wait(for: "disconnected CBError 7")
@@ -111,10 +101,7 @@ import Testing
 
     /// Libraries connect to any peripheral they are given, and wait for the callback.
     @Test func connectingToWhatIsConnected() async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let program = await Recorder.start(fixture)
-            _ = try #require(await program.reachDevice())
+        try await Fixture.withDevice { _, device, program in
             await program.perform { manager, program in
                 let count = program.journal.entries.count
                 manager.connect(program.peripherals[0])
@@ -163,8 +150,7 @@ extension Recorder {
         device.peripheral.setHidden(!isConnected)
         let found = Journal<Watch>()
         await perform { manager, program in
-            guard let identifier = UUID(uuidString: Device.identifier) else { return }
-            program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+            program.peripherals = manager.retrievePeripherals(withIdentifiers: [Device.identifier])
             found.add(Watch(program.peripherals[0]))
             manager.connect(program.peripherals[0])
         }

@@ -132,16 +132,19 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
 }
 
 extension Server {
+    /// A program that advertises.
+    static func start(_ fixture: Fixture, _ service: CBUUID = Server.service) async -> Server {
+        let server = Server(fixture, service)
+        await fixture.wait(for: "advertising true 0", in: server.journal)
+        return server
+    }
+
     /// Starts a program that advertises, and one on another machine that has discovered its service.
     ///
     /// - Parameter subscribing: whether the latter has subscribed to the stream as well.
     static func visited(_ fixture: Fixture, subscribing: Bool = false) async -> (Server, Recorder) {
-        let server = Server(fixture)
-        await fixture.wait(for: "advertising true 0", in: server.journal)
-        let other = fixture.radio.makeKernel(adapters: [.fresh])
-        let client = await CBLinux.withKernel(other) {
-            await Recorder.start(fixture)
-        }
+        let server = await start(fixture)
+        let client = await fixture.elsewhere { await Recorder.start(fixture) }
         await client.reach(Server.service, named: "Server")
         if subscribing {
             await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)

@@ -20,8 +20,7 @@ enum ServerBlow: CaseIterable, Sendable {
     private static func run(_ blow: ServerBlow?, at index: Int?) async throws -> Int {
         let count = Mutex(0)
         try await Fixture.run { fixture in
-            let server = Server(fixture)
-            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let server = await Server.start(fixture)
             let address = try #require(fixture.kernel.adapters().first?.address)
             let far = fixture.radio.makeKernel(adapters: [.fresh])
             let kernel = FaultingKernel(far)

@@ -116,8 +116,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
 
     @Test(arguments: ["read", "fixed", "write", "FFF1", "FFF2"]) func eachOfThemPairs(_ access: String) async throws {
         try await Self.run(agent: JustWorksPairingAgent()) { fixture, vault, client in
-            await client.perform(with: { peripheral in
-                guard let dynamic = peripheral.characteristic("FFF1", in: "FFF0") else { return }
+            await client.perform(with: "FFF1", in: "FFF0") { peripheral, dynamic in
                 switch access {
                 case "read": peripheral.readValue(for: dynamic)
                 case "fixed":
@@ -127,7 +126,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
                     guard let subject = peripheral.characteristic(access, in: "FFF0") else { return }
                     peripheral.setNotifyValue(true, for: subject)
                 }
-            })
+            }
             let answers = ["read": "value FFF1 = 7", "fixed": "value FFF5 = 5", "write": "wrote FFF1"]
             await client.wait(for: answers[access] ?? "notifying \(access) true")
             #expect(client.take().count == 1)

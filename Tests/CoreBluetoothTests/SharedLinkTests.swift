@@ -10,9 +10,7 @@ import Testing
     private func run(
         _ story: @escaping @Sendable (Fixture, Device, Recorder, Recorder) async throws -> Void
     ) async throws {
-        try await Fixture.run { fixture in
-            let device = try Device(on: fixture.radio)
-            let first = await Recorder.start(fixture)
+        try await Fixture.withDevice(isReached: false) { fixture, device, first in
             let second = await Recorder.start(fixture)
             let one = try #require(await first.reachDevice())
             let other = try #require(await second.reachDevice())
@@ -119,8 +117,7 @@ import Testing
 
     @Test func aCentralThatIsConnectedIsConnectedToAtOnce() async throws {
         try await Fixture.run { fixture in
-            let server = Server(fixture)
-            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let server = await Server.start(fixture)
             let other = fixture.radio.makeKernel(adapters: [.fresh])
             let back = await Recorder.start(fixture)
             try await CBLinux.withKernel(other) {
@@ -134,8 +131,7 @@ import Testing
                     if let peripheral = program.peripherals.first { manager.connect(peripheral) }
                 }
                 await back.wait(for: "connected")
-                await back.perform(with: { $0.discoverServices(nil) })
-                await back.wait(for: "services")
+                await back.discoverServices()
                 await back.disconnect()
                 await back.wait(for: "disconnected")
                 // The central created the link, so it stays.
@@ -156,10 +152,7 @@ extension Recorder {
     }
 
     func setNotify(_ isOn: Bool, _ characteristic: String, in service: String) async {
-        await perform(with: { peripheral in
-            guard let characteristic = peripheral.characteristic(characteristic, in: service) else { return }
-            peripheral.setNotifyValue(isOn, for: characteristic)
-        })
+        await perform(with: characteristic, in: service) { $0.setNotifyValue(isOn, for: $1) }
     }
 
     /// Discovers a device by its advertised service, connects to it and discovers that service.
@@ -172,12 +165,8 @@ extension Recorder {
             if let peripheral = program.peripherals.first { manager.connect(peripheral) }
         }
         await wait(for: "connected")
-        await perform(with: { $0.discoverServices([CBUUID(string: id)]) })
-        await wait(for: "services")
-        await perform(with: { peripheral in
-            if let service = peripheral.services?.first { peripheral.discoverCharacteristics(nil, for: service) }
-        })
-        await wait(for: "characteristics \(id)")
+        await discoverServices(id)
+        await discoverCharacteristics(upTo: id)
         _ = take()
     }
 }

@@ -24,8 +24,7 @@ import Testing
 
     /// A program with an additional indicated value.
     private static func makeServer(_ fixture: Fixture) async -> (Server, Offered) {
-        let server = Server(fixture)
-        await fixture.wait(for: "advertising true 0", in: server.journal)
+        let server = await Server.start(fixture)
         let offered = Offered()
         await fixture.onQueue { server.manager?.add(offered.service) }
         await fixture.wait(for: "added false 0", in: server.journal)
@@ -110,8 +109,7 @@ import Testing
         let counts = Mutex<[Int]>([])
         for isDripping in [false, true] {
             try await Fixture.run { fixture in
-                let server = Server(fixture)
-                await fixture.wait(for: "advertising true 0", in: server.journal)
+                let server = await Server.start(fixture)
                 var centrals: [Central] = []
                 for _ in 0..<3 {
                     centrals.append(try await Self.makeCentral(fixture, Server.stream, in: Server.service))

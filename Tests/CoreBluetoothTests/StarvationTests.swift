@@ -15,14 +15,19 @@ private final class StarvingHold: SimulationHold {
 
     private let state = Mutex(State())
     private let hold: SimulatedRadio
+    private let queue: DispatchQueue
 
-    init(_ radio: SimulatedRadio) {
-        hold = radio
-    }
+    init(_ fixture: Fixture) { (hold, queue) = (fixture.radio, fixture.queue) }
 
     func pauseTime() { change { $0.count += 1 } }
     func resumeTime() { change { $0.count -= 1 } }
-    func setStarving(_ isStarving: Bool) { change { $0.isStarving = isStarving } }
+
+    /// Blocks the program's queue while time goes on, or ends that.
+    func setStarving(_ isStarving: Bool) {
+        if isStarving { queue.suspend() }
+        change { $0.isStarving = isStarving }
+        if !isStarving { queue.resume() }
+    }
 
     private func change(_ body: (inout State) -> Void) {
         state.withLock { state in
@@ -43,7 +48,7 @@ private final class StarvingHold: SimulationHold {
     ) async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
-            let hold = StarvingHold(fixture.radio)
+            let hold = StarvingHold(fixture)
             try await CBLinux.withKernel(fixture.kernel, hold: hold) {
                 let program = await Recorder.start(fixture)
                 _ = try #require(await program.reachDevice())
@@ -60,15 +65,13 @@ private final class StarvingHold: SimulationHold {
             let handle = device.handle("2A19", in: "180F")
             let note = Device.uuid(1)
             // Requested before, answered while the queue is blocked.
-            await program.perform(with: { peripheral in
-                guard let note = peripheral.characteristic(note, in: Device.own) else { return }
+            await program.perform(with: note, in: Device.own) { peripheral, note in
                 for number in 0..<50 as Range<UInt8> {
                     peripheral.writeValue(Data([number]), for: note, type: .withResponse)
                     peripheral.readValue(for: note)
                 }
-                fixture.queue.suspend()
                 hold.setStarving(true)
-            })
+            }
             try await fixture.radio.sleep(for: .seconds(60))
             for number in 0..<5000 {
                 await device.server.notify([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)], of: handle)
@@ -78,7 +81,6 @@ private final class StarvingHold: SimulationHold {
             try await fixture.radio.sleep(for: .seconds(60))
             #expect(program.take() == [])
             hold.setStarving(false)
-            fixture.queue.resume()
             await program.wait(for: "disconnected CBError 7")
             let told = program.take()
             #expect(told.prefix(100) == (0..<50).flatMap { ["wrote \(note)", "value \(note) = \($0)"] }[...])
@@ -92,10 +94,9 @@ private final class StarvingHold: SimulationHold {
     /// A device that sends much delays no other: their values take turns.
     @Test func devicesTakeTurns() async throws {
         try await Self.run { fixture, device, program, hold in
-            let other = try Device(on: fixture.radio, at: BluetoothAddress(0xC000_0000_0077, kind: .random))
+            let other = try Device(on: fixture.radio, at: Device.otherAddress)
             await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: "C0000000-0077-8001-8043-424C696E7578") else { return }
-                program.peripherals += manager.retrievePeripherals(withIdentifiers: [identifier])
+                program.peripherals += manager.retrievePeripherals(withIdentifiers: [Device.otherIdentifier])
                 manager.connect(program.peripherals[1])
             }
             await program.wait(for: "connected", count: 2)
@@ -110,15 +111,11 @@ private final class StarvingHold: SimulationHold {
             }
             await program.wait(for: "notifying 2A19 true", count: 2)
             _ = program.take()
-            await program.perform(with: { _ in
-                fixture.queue.suspend()
-                hold.setStarving(true)
-            })
+            await fixture.onQueue { hold.setStarving(true) }
             for _ in 0..<5000 { await device.server.notify([1], of: device.handle("2A19", in: "180F")) }
             await other.server.notify([2], of: other.handle("2A19", in: "180F"))
             try await fixture.radio.sleep(for: .seconds(1))
             hold.setStarving(false)
-            fixture.queue.resume()
             await program.wait(for: "value 2A19 = 1", count: 5000)
             #expect(program.take().prefix(3) == ["value 2A19 = 1", "value 2A19 = 2", "value 2A19 = 1"])
         }
@@ -148,10 +145,7 @@ private final class StarvingHold: SimulationHold {
     @Test func whatIsTooMuchIsToldAndEnds() async throws {
         try await Self.run { fixture, device, program, hold in
             let handle = device.handle("2A19", in: "180F")
-            await program.perform(with: { _ in
-                fixture.queue.suspend()
-                hold.setStarving(true)
-            })
+            await fixture.onQueue { hold.setStarving(true) }
             for number in 0..<9000 {
                 await device.server.notify([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)], of: handle)
             }
@@ -160,7 +154,6 @@ private final class StarvingHold: SimulationHold {
             let subscribers = await device.server.notify([1], of: handle)
             #expect(subscribers == 0)
             hold.setStarving(false)
-            fixture.queue.resume()
             await program.wait(for: "notifying 2A19 false CBError 4")
             #expect(
                 program.take()
@@ -183,16 +176,12 @@ private final class StarvingHold: SimulationHold {
                     withServices: nil, options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
             }
             await program.wait(for: "discovered \(Device.name)", count: 10)
-            await program.perform(with: { _ in
-                fixture.queue.suspend()
-                hold.setStarving(true)
-            })
+            await fixture.onQueue { hold.setStarving(true) }
             _ = program.take()
             // Ten reports a second and more.
             try await fixture.radio.sleep(for: .seconds(300))
             #expect(program.take() == [])
             hold.setStarving(false)
-            fixture.queue.resume()
             try await fixture.radio.sleep(for: .seconds(1))
             await program.perform { manager, _ in manager.stopScan() }
             let told = program.take().count
@@ -203,10 +192,7 @@ private final class StarvingHold: SimulationHold {
     /// A device that changes continuously: the program is notified, with a bounded number of reports.
     @Test func aDeviceThatChangesAllTheTime() async throws {
         try await Self.run { fixture, device, program, hold in
-            await program.perform(with: { _ in
-                fixture.queue.suspend()
-                hold.setStarving(true)
-            })
+            await fixture.onQueue { hold.setStarving(true) }
             var added: AttributeHandleRange?
             for _ in 0..<2000 {
                 let service = GATTService(
@@ -215,14 +201,12 @@ private final class StarvingHold: SimulationHold {
                 try await fixture.radio.sleep(for: .milliseconds(200))
             }
             hold.setStarving(false)
-            fixture.queue.resume()
             try await fixture.radio.sleep(for: .seconds(30))
             let told = program.take()
             #expect(told.count >= 64 && told.count < 700, "\(told.count)")
             #expect(told.allSatisfy { $0.hasPrefix("modified") })
             // In the end the program discovers the present services.
-            await program.perform(with: { $0.discoverServices(nil) })
-            await program.wait(for: "services", count: 2)
+            await program.discoverServices()
             #expect(program.peripherals.first?.services?.contains { $0.uuid == CBUUID(string: "1815") } == true)
         }
     }
@@ -233,7 +217,7 @@ private final class StarvingHold: SimulationHold {
             let (hold, server, far) = try await Self.serve(in: fixture)
             for isSubscribedInTheEnd in [true, false] {
                 let (link, configuration) = try await Self.connect(far, in: fixture)
-                await Self.starve(hold, in: fixture)
+                await fixture.onQueue { hold.setStarving(true) }
                 for _ in 0..<1000 {
                     try await link.write([1, 0], to: configuration)
                     try await link.write([0, 0], to: configuration)
@@ -241,7 +225,6 @@ private final class StarvingHold: SimulationHold {
                 if isSubscribedInTheEnd { try await link.write([1, 0], to: configuration) }
                 let before = server.journal.entries.count
                 hold.setStarving(false)
-                fixture.queue.resume()
                 try await fixture.radio.sleep(for: .seconds(30))
                 await fixture.onQueue {}
                 let told = server.journal.entries.dropFirst(before)
@@ -260,7 +243,7 @@ private final class StarvingHold: SimulationHold {
     private static func serve(
         in fixture: Fixture
     ) async throws -> (hold: StarvingHold, server: Server, far: Adapter) {
-        let hold = StarvingHold(fixture.radio)
+        let hold = StarvingHold(fixture)
         let server = await CBLinux.withKernel(fixture.kernel, hold: hold) { Server(fixture) }
         await fixture.wait(for: "advertising true 0", in: server.journal)
         return (hold, server, try await Adapter.open(power: .powerOn, on: fixture.radio.makeKernel(adapters: [.fresh])))
@@ -280,20 +263,12 @@ private final class StarvingHold: SimulationHold {
         return (link, try #require(stream.descriptor(.clientCharacteristicConfiguration)))
     }
 
-    /// Blocks the program's queue from now on.
-    private static func starve(_ hold: StarvingHold, in fixture: Fixture) async {
-        await fixture.onQueue {
-            fixture.queue.suspend()
-            hold.setStarving(true)
-        }
-    }
-
     /// The subscription of a central on an ended link does not apply to its next link.
     @Test func aCentralThatConnectsAnew() async throws {
         try await Fixture.run { fixture in
             let (hold, server, far) = try await Self.serve(in: fixture)
             let (link, configuration) = try await Self.connect(far, in: fixture)
-            await Self.starve(hold, in: fixture)
+            await fixture.onQueue { hold.setStarving(true) }
             // More than are reported to the program at once, and not more than can be queued.
             for _ in 0..<100 {
                 try await link.write([1, 0], to: configuration)
@@ -305,7 +280,6 @@ private final class StarvingHold: SimulationHold {
             let next = try await far.connect(to: try Self.address(of: fixture))
             try await fixture.radio.sleep(for: .seconds(1))
             hold.setStarving(false)
-            fixture.queue.resume()
             try await fixture.radio.sleep(for: .seconds(30))
             await fixture.onQueue {}
             #expect(server.stream.subscribedCentrals ?? [] == [])

@@ -216,10 +216,7 @@ import Testing
             #expect(device.server.subscribers(of: level, as: .indication).isEmpty)
             await device.server.notify([50], of: level)
             await program.wait(for: "value 2A19 = 50")
-            await program.perform(with: { peripheral in
-                guard let level = peripheral.characteristic("2A19", in: "180F") else { return }
-                peripheral.setNotifyValue(false, for: level)
-            })
+            await program.perform(with: "2A19", in: "180F") { $0.setNotifyValue(false, for: $1) }
             await program.wait(for: "notifying 2A19 false", count: 2)
             #expect(device.server.subscribers(of: level, as: .notification).isEmpty)
             #expect(program.take() == ["value 2A19 = 50", "notifying 2A19 false"])
@@ -229,10 +226,7 @@ import Testing
     @Test func indicationsAreConfirmed() async throws {
         try await run { _, device, program in
             let indicating = Device.uuid(3)
-            await program.perform(with: { peripheral in
-                guard let characteristic = peripheral.characteristic(indicating, in: Device.own) else { return }
-                peripheral.setNotifyValue(true, for: characteristic)
-            })
+            await program.perform(with: indicating, in: Device.own) { $0.setNotifyValue(true, for: $1) }
             await program.wait(for: "notifying \(indicating) true")
             let handle = device.handle(indicating, in: Device.own)
             for number in UInt8(1)...3 { #expect(await device.server.indicate([number], of: handle) == 1) }
@@ -246,10 +240,7 @@ import Testing
         try await run { fixture, device, program in
             let characteristic = Device.uuid(5)
             let handle = device.handle(characteristic, in: Device.own)
-            await program.perform(with: { peripheral in
-                guard let characteristic = peripheral.characteristic(characteristic, in: Device.own) else { return }
-                peripheral.setNotifyValue(true, for: characteristic)
-            })
+            await program.perform(with: characteristic, in: Device.own) { $0.setNotifyValue(true, for: $1) }
             await program.wait(for: "notifying \(characteristic) true")
             _ = program.take()
             for round in 0..<50 {
@@ -257,10 +248,7 @@ import Testing
                 try device.server.setValue([value + 1], of: handle)
                 // One before the request arrives, and one that follows the answer.
                 device.server.notifyAtOnce([value], of: handle)
-                await program.perform(with: { peripheral in
-                    guard let characteristic = peripheral.characteristic(characteristic, in: Device.own) else { return }
-                    peripheral.readValue(for: characteristic)
-                })
+                await program.perform(with: characteristic, in: Device.own) { $0.readValue(for: $1) }
                 await program.wait(for: "value \(characteristic) = \(value + 1)")
                 device.server.notifyAtOnce([value + 2], of: handle)
                 await program.wait(for: "value \(characteristic) = \(value + 2)")
@@ -272,13 +260,12 @@ import Testing
     @Test func aLongWriteWithoutResponseIsWrittenInParts() async throws {
         try await run(receiveMTU: 247) { _, device, program in
             let value = [UInt8](repeating: 5, count: 510) + [1, 2]
-            await program.perform(with: { peripheral in
-                guard let commands = peripheral.characteristic(Device.uuid(2), in: Device.own) else { return }
+            await program.perform(with: Device.uuid(2), in: Device.own) { peripheral, commands in
                 #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 244)
                 peripheral.writeValue(Data([1]), for: commands, type: .withoutResponse)
                 peripheral.writeValue(Data(value), for: commands, type: .withoutResponse)
                 peripheral.writeValue(Data([2]), for: commands, type: .withResponse)
-            })
+            }
             await program.wait(for: "wrote \(Device.uuid(2))")
             #expect(program.take() == ["wrote \(Device.uuid(2))"])
             #expect(device.written.all.first == [1])
@@ -289,13 +276,12 @@ import Testing
 
     @Test func writesOfBothKindsStayInOrder() async throws {
         try await run { fixture, device, program in
-            await program.perform(with: { peripheral in
-                guard let commands = peripheral.characteristic(Device.uuid(2), in: Device.own) else { return }
+            await program.perform(with: Device.uuid(2), in: Device.own) { peripheral, commands in
                 for number in 0..<60 {
                     let type: CBCharacteristicWriteType = number.isMultiple(of: 5) ? .withResponse : .withoutResponse
                     peripheral.writeValue(Data([UInt8(number)]), for: commands, type: type)
                 }
-            })
+            }
             await program.wait(for: "wrote \(Device.uuid(2))", count: 12)
             await fixture.settle { device.written.all.count == 60 }
             #expect(device.written.all == (0..<60).map { [UInt8($0)] })

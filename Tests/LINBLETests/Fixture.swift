@@ -39,3 +39,17 @@ struct Fixture: Sendable {
         try await radio.duration(of: body)
     }
 }
+
+extension UARTConnection {
+    /// Reads until there are `count` bytes.
+    func read(_ count: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count, let more = try await read(timeout: .seconds(60)) { bytes += more }
+        return bytes
+    }
+}
+
+/// `count` bytes, depending on `seed`, that differ enough to reveal a wrong order.
+func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 31 &+ $0 / 251) }
+}

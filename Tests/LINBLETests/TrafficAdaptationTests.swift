@@ -10,6 +10,13 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct TrafficAdaptationTests {
     private static let slow = ConnectionOptions(use: .lowPower)
 
+    /// Runs a test with a slow link to a device that does not answer.
+    private static func run(_ story: @escaping @Sendable (Fixture, Connection) async throws -> Void) async throws {
+        try await Fixture.run(.init(attached: .silent)) { fixture in
+            try await story(fixture, try await fixture.adapter.connect(to: fixture.linble.address, options: slow))
+        }
+    }
+
     /// Whether a link has these settings again, and no adaptation is left.
     private static func isBack(
         _ fixture: Fixture, _ connection: Connection, _ parameters: ConnectionParameters?
@@ -18,6 +25,11 @@ import Testing
         guard let phys = try? await connection.phys(), phys.transmit == .le1M, phys.receive == .le1M else {
             return false
         }
+        return isOver(fixture)
+    }
+
+    /// Whether no adaptation is left, as far as this build knows.
+    private static func isOver(_ fixture: Fixture) -> Bool {
         #if DEBUG
             return fixture.radio.loop.components.alive["TrafficAdaptation"] == nil
         #else
@@ -38,8 +50,7 @@ import Testing
     /// The change to throughput takes about 1.5 s with these parameters.
     @Test(arguments: [10, 300, 1200, 1500, 2500, 6000])
     func aConnectionThatOutlivesItsUARTGetsItsSettingsBack(milliseconds: Int) async throws {
-        try await Fixture.run(.init(attached: .silent)) { fixture in
-            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+        try await Self.run { fixture, connection in
             let before = await connection.parameters
             let changes = try await connection.linkChanges()
             try await Self.transfer(fixture, over: connection, for: .milliseconds(milliseconds))
@@ -60,8 +71,7 @@ import Testing
     }
 
     @Test func aCancelledTransferOfAUARTThatStaysEndsItsTraffic() async throws {
-        try await Fixture.run(.init(attached: .silent)) { fixture in
-            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+        try await Self.run { fixture, connection in
             let before = await connection.parameters
             let uart = try await UARTConnection.attach(to: connection)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -76,8 +86,7 @@ import Testing
     }
 
     @Test func whatAnotherComponentHasSetMeanwhileStays() async throws {
-        try await Fixture.run(.init(attached: .silent)) { fixture in
-            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+        try await Self.run { fixture, connection in
             let others = ConnectionParameterRequest(interval: .milliseconds(50)...(.milliseconds(50)))
             do {
                 let uart = try await UARTConnection.attach(to: connection)
@@ -96,8 +105,7 @@ import Testing
     /// The ends of a link while it changes to throughput, is there, or goes back.
     @Test(arguments: [10, 300, 1200, 1500, 2500], [true, false])
     func theEndOfTheLinkEndsItsAdaptation(milliseconds: Int, isReleased: Bool) async throws {
-        try await Fixture.run(.init(attached: .silent)) { fixture in
-            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+        try await Self.run { fixture, connection in
             if isReleased {
                 try await Self.transfer(fixture, over: connection, for: .milliseconds(milliseconds))
                 fixture.linble.peripheral.breakLinks()
@@ -108,10 +116,7 @@ import Testing
                 fixture.linble.peripheral.breakLinks()
             }
             _ = await connection.disconnected()
-            #if DEBUG
-                let components = fixture.radio.loop.components
-                try await fixture.radio.settle { components.alive["TrafficAdaptation"] == nil }
-            #endif
+            try await fixture.radio.settle { Self.isOver(fixture) }
         }
     }
 
@@ -127,10 +132,7 @@ import Testing
                 try await fixture.radio.settle { fixture.linble.peripheral.links.isEmpty }
             }
             #expect(time < .seconds(3))
-            #if DEBUG
-                let components = fixture.radio.loop.components
-                try await fixture.radio.settle { components.alive["TrafficAdaptation"] == nil }
-            #endif
+            try await fixture.radio.settle { Self.isOver(fixture) }
         }
     }
 }

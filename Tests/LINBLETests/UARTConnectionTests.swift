@@ -5,24 +5,12 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct UARTConnectionTests {
-    /// `count` bytes that differ enough to reveal a wrong order.
-    private func pattern(_ count: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 / 251) }
-    }
-
-    /// Reads until there are `count` bytes.
-    private func read(_ count: Int, from uart: UARTConnection) async throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        while bytes.count < count, let more = try await uart.read(timeout: .seconds(60)) { bytes += more }
-        return bytes
-    }
-
     @Test func bytesGoOutAndTheAnswerComesBack() async throws {
         try await Fixture.run { fixture in
             let uart = try await fixture.openUART()
             #expect(uart.profile == .linble)
             try await uart.send(hex("0100"))
-            #expect(try await read(2, from: uart) == hex("0100"))
+            #expect(try await uart.read(2) == hex("0100"))
             #expect(await uart.sentByteCount == 2)
             #expect(uart.receivedByteCount == 2)
             await uart.disconnect()
@@ -37,7 +25,7 @@ import Testing
             let uart = try await fixture.openUART()
             let bytes = pattern(102_400)
             async let sending: Void = uart.send(bytes)
-            #expect(try await read(bytes.count, from: uart) == bytes)
+            #expect(try await uart.read(bytes.count) == bytes)
             try await sending
             #expect(fixture.linble.statistics.bytesFromHosts == bytes.count)
             #expect(fixture.linble.statistics.bytesLost == 0)
@@ -93,7 +81,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            let bytes = try await read(800, from: uart)
+            let bytes = try await uart.read(800)
             let runs = bytes.indices.count { $0 == 0 || bytes[$0] != bytes[$0 - 1] }
             #expect(runs == 4)
         }
@@ -133,7 +121,7 @@ import Testing
             }
             #expect(time >= .seconds(2) && time < .seconds(3))
             try await uart.send([1, 2, 3])
-            #expect(try await read(3, from: uart) == [1, 2, 3])
+            #expect(try await uart.read(3) == [1, 2, 3])
         }
     }
 
@@ -150,14 +138,10 @@ import Testing
 
     @Test func aDeviceOfAnotherKindIsNamed() async throws {
         try await Fixture.run(.init(profile: .nordic)) { fixture in
-            do {
-                _ = try await fixture.openUART()
-                Issue.record("no error")
-            } catch let error as BluetoothError {
-                #expect(error.code == .unsupported)
-                #expect(error.message.contains("\(UARTProfile.nordic.service)"))
-                #expect(error.remedy?.contains("Nordic UART") == true)
-            }
+            let error = await failure { _ = try await fixture.openUART() }
+            #expect(error?.code == .unsupported)
+            #expect(error?.message.contains("\(UARTProfile.nordic.service)") == true)
+            #expect(error?.remedy?.contains("Nordic UART") == true)
         }
     }
 
@@ -166,7 +150,7 @@ import Testing
             let uart = try await fixture.openUART(UARTOptions(profiles: UARTProfile.known))
             #expect(uart.profile == .nordic)
             try await uart.send([1, 2, 3])
-            #expect(try await read(3, from: uart) == [1, 2, 3])
+            #expect(try await uart.read(3) == [1, 2, 3])
         }
     }
 
@@ -179,7 +163,7 @@ import Testing
             try await connection.writeCommand(hex("0100"), to: toDevice)
             let uart = try await UARTConnection.attach(to: connection)
             try await uart.send(hex("0100"))
-            #expect(try await read(2, from: uart) == hex("0100"))
+            #expect(try await uart.read(2) == hex("0100"))
             #expect(fixture.linble.statistics.bytesIgnoredOffline == 2)
             #expect(fixture.linble.statistics.bytesFromHosts == 2)
         }
@@ -189,7 +173,7 @@ import Testing
         try await Fixture.run(.init()) { fixture in
             let uart = try await fixture.openUART()
             try await uart.send([1, 2, 3])
-            #expect(try await read(3, from: uart) == [1, 2, 3])
+            #expect(try await uart.read(3) == [1, 2, 3])
             fixture.linble.peripheral.setHidden(true)
             async let reading = failureCode { _ = try await uart.read() }
             async let sending = failureCode { while true { try await uart.send(pattern(1000)) } }
@@ -226,7 +210,7 @@ import Testing
             let uart = try await fixture.openUART(UARTOptions(receiveCapacity: 1000))
             try await uart.send(pattern(20_000))
             try await uart.flush()
-            #expect(try await read(20_000, from: uart) == pattern(20_000))
+            #expect(try await uart.read(20_000) == pattern(20_000))
         }
     }
 }

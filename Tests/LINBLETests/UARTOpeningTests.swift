@@ -205,13 +205,11 @@ import Testing
         try await Fixture.run(.init(requiresEncryption: true)) { fixture in
             var options = UARTOptions()
             options.security.policy = .never
-            do {
+            let error = await failure {
                 _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter, options: options)
-                Issue.record("no error")
-            } catch let error as BluetoothError {
-                #expect(error.code == .attributeProtocol)
-                #expect(error.remedy?.contains("pairing") == true)
             }
+            #expect(error?.code == .attributeProtocol)
+            #expect(error?.remedy?.contains("pairing") == true)
         }
     }
 

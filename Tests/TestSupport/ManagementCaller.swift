@@ -4,6 +4,7 @@ import BluetoothSockets
 import BluetoothKernelHost
 import Logging
 import BluetoothManagement
+import Synchronization
 
 /// A management client of a program of its own, for use from any thread.
 package actor ManagementCaller: LoopActor {
@@ -15,12 +16,9 @@ package actor ManagementCaller: LoopActor {
         client = ManagementClient(on: kernel, log: Logger(label: "test"))
     }
 
-    @discardableResult
-    package func follow(_ onNotice: @escaping @Sendable (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
-        try client.follow(onNotice)
-    }
+    package func follow(_ notices: AdapterNotices) throws(BluetoothError) { try client.follow(notices) }
 
-    package func unfollow(_ follower: UInt64) { client.unfollow(follower) }
+    package func unfollow(_ notices: AdapterNotices) { client.unfollow(notices) }
 
     @discardableResult
     package func send<Command: ManagementCommand>(
@@ -36,4 +34,15 @@ package actor ManagementCaller: LoopActor {
     }
 
     package func close(_ reason: BluetoothError) { client.close(reason) }
+}
+
+/// The received events of adapters.
+package final class AdapterNotices: AdapterNoticeReceiver, Sendable {
+    private let received = Mutex<[AdapterNotice]>([])
+
+    package init() {}
+
+    package var all: [AdapterNotice] { received.withLock { $0 } }
+
+    package func receive(_ notice: AdapterNotice) { received.withLock { $0.append(notice) } }
 }

@@ -8,7 +8,7 @@ import BluetoothManagement
 /// The advertising of a program on an adapter: sends the changes to the kernel and follows its events.
 //
 // Lives on the loop, with the session.
-final class KernelAdvertising: HostAdvertising {
+final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let management: ManagementClient
@@ -26,7 +26,7 @@ final class KernelAdvertising: HostAdvertising {
         (self.adapter, self.kernel, self.management, self.log) = (adapter, kernel, management, log)
         instances = AdvertisingInstances(of: adapter, by: management)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.follow { [weak self] notice in self?.receive(notice) }
+        try? management.follow(self)
     }
 
     private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
@@ -78,7 +78,7 @@ final class KernelAdvertising: HostAdvertising {
 
     // MARK: Events
 
-    private func receive(_ notice: AdapterNotice) {
+    func receive(_ notice: AdapterNotice) {
         let own = adapter.information.index
         switch notice {
         case .advertisingRemoved(own, let instance):
@@ -208,9 +208,9 @@ final class KernelAdvertising: HostAdvertising {
             table.leftovers.insert(instance)
             guard adapter.state.isReady else { return }
             log.warning("the kernel did not remove advertising instance \(instance): \(error)")
-            let timer = management.loop.makeLocalTimer { [weak self] in
-                self?.table.leftoverTimer = nil
-                self?.applyPendingChanges()
+            let timer = management.loop.makeTimer(of: self) { advertising in
+                advertising.table.leftoverTimer = nil
+                advertising.applyPendingChanges()
             }
             timer.set(after: AdvertisingProgress.retryInterval)
             table.leftoverTimer = timer

@@ -76,8 +76,11 @@ struct ControllerReader {
     private nonisolated(nonsending) func linkCount(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int? {
-        let call = Promise<Int?, BluetoothError>()
-        management.post(ManagementGetConnections(), to: commands.index) { call.succeed(try? $0.get().elements.count) }
-        return try await call.value(operation, timeout: .seconds(10), on: loop)
+        do {
+            return try await management.send(ManagementGetConnections(), to: commands.index).elements.count
+        } catch {
+            if [.timedOut, .cancelled].contains(error.code) { throw error.about(operation) }
+            return nil
+        }
     }
 }

@@ -64,9 +64,14 @@ package final class HCICommandQueue {
         let opcode: HCIOpcode
         /// Nil if the parameters do not fit.
         let packet: [UInt8]?
-        let fail: (BluetoothError) -> Void
-        /// Decodes return parameters and returns the call's completion; nil for those of another program's command.
-        let succeed: (RawSpan) throws(TruncatedBytes) -> (() -> Void)?
+        /// Returns the call's completion with a failure, or with the return parameters, which it decodes; nil for those
+        /// of another program's command.
+        let answer: (BluetoothError?, RawSpan) throws(TruncatedBytes) -> (() -> Void)?
+
+        func fail(_ error: BluetoothError) {
+            // A failure has no parameters to decode.
+            if let completion = try? answer(error, RawSpan()) { completion() }
+        }
     }
 
     package init(adapter index: UInt16, on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis?) {
@@ -119,8 +124,9 @@ package final class HCICommandQueue {
         }
         waiting.append(
             Self.Command(
-                opcode: Command.opcode, packet: try? command.packet(), fail: { completion(.failure($0)) },
-                succeed: { (parameters) throws(TruncatedBytes) in
+                opcode: Command.opcode, packet: try? command.packet(),
+                answer: { (failure, parameters) throws(TruncatedBytes) in
+                    if let failure { return { completion(.failure(failure)) } }
                     var reader = ByteReader(parameters)
                     let answer: Command.Return = try reader.read()
                     return command.mayBeAnswered(by: answer) ? { completion(.success(answer)) } : nil
@@ -182,7 +188,7 @@ package final class HCICommandQueue {
         guard let current, current.opcode == opcode else { return }
         guard status.isSuccess else { return complete { current.fail(.refused(operation(opcode), status)) } }
         do throws(TruncatedBytes) {
-            if let completion = try current.succeed(parameters) { complete(completion) }
+            if let completion = try current.answer(nil, parameters) { complete(completion) }
         } catch {
             complete { current.fail(.unreadable(operation(opcode))) }
         }

@@ -6,7 +6,7 @@ import BluetoothPrimitives
 ///
 /// The kernel keeps the entry of a device to which a link was created, whatever list is loaded (Docs/LinuxKernel.md). So
 /// an entry that ends is replaced by one with the adapter's defaults, and taken from the list only then.
-struct InitialParameterList: Sendable {
+struct InitialParameterList: AdapterTableValue, Sendable {
     private struct Entry {
         let number: UInt64
         let peer: BluetoothAddress

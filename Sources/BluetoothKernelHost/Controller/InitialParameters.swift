@@ -27,7 +27,7 @@ final class InitialParameters {
     /// Whether the kernel's refusal has been logged.
     private var isRefused = false
 
-    private static let lists = AdapterTable(InitialParameterList(), isUnused: \.isEmpty)
+    private static let lists = AdapterTable<InitialParameterList>()
 
     /// - Parameter address: the adapter's.
     init(of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient, log: Logger) {
@@ -90,8 +90,7 @@ final class InitialParameters {
     }
 
     private func readDefaults() {
-        management.post(ManagementReadDefaultSystemConfiguration(), to: commands.index) { [weak self] answer in
-            guard let self else { return }
+        management.post(ManagementReadDefaultSystemConfiguration(), to: commands.index) { [self] answer in
             if case .success(let all) = answer, let read = LEConnectionParameters(all.parameters) {
                 defaults = read
             }
@@ -101,8 +100,8 @@ final class InitialParameters {
 
     private func loadNow() {
         let (list, ended) = Self.lists.with(adapter) { ($0.whole(defaults: defaults), $0.ended) }
-        management.perform(ManagementLoadConnectionParameters(list), on: commands.index) { [weak self] error in
-            self?.loaded(error.map { .failure($0) } ?? .success(()), replaced: ended)
+        management.perform(ManagementLoadConnectionParameters(list), on: commands.index) { [self] error in
+            loaded(error.map { .failure($0) } ?? .success(()), replaced: ended)
         }
     }
 

@@ -8,7 +8,7 @@ import BluetoothManagement
 /// The health of a controller that the kernel drives: its problems, and the steps that may help.
 //
 // Lives on the loop, with the controller.
-final class KernelHealth: HostHealth {
+final class KernelHealth: HostHealth, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let commands: HCICommandQueue
     private let management: ManagementClient
@@ -31,10 +31,12 @@ final class KernelHealth: HostHealth {
         (self.commands, self.management, self.kernel) = (commands, management, kernel)
         (self.address, self.scanner) = (address, scanner)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.follow { [weak self] notice in
-            guard let self, case .unanswered(self.commands.index, let opcode) = notice else { return }
-            report(.unanswered(command: "\(opcode)"), isCertain: false)
-        }
+        try? management.follow(self)
+    }
+
+    func receive(_ notice: AdapterNotice) {
+        guard case .unanswered(commands.index, let opcode) = notice else { return }
+        report(.unanswered(command: "\(opcode)"), isCertain: false)
     }
 
     deinit { for step in steps { PowerChanges.endStep(on: step) } }

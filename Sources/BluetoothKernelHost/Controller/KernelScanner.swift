@@ -10,7 +10,7 @@ import BluetoothManagement
 /// ``ScannerStateMachine``.
 //
 // Lives on the loop, with the controller.
-final class KernelScanner: HostScanning {
+final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let commands: HCICommandQueue
     private let management: ManagementClient
@@ -36,10 +36,7 @@ final class KernelScanner: HostScanning {
         (self.ownAddress, self.marks) = (ownAddress, marks)
         (self.commands, self.management, self.kernel, self.log) = (commands, management, kernel, log)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.follow { [weak self] notice in
-            guard case .discovering(let index, let types, let isOn) = notice else { return }
-            if let self, self.commands.index == index { discoveryChanged(types, isOn: isOn) }
-        }
+        try? management.follow(self)
     }
 
     private var loop: EventLoop { kernel.loop }
@@ -196,10 +193,9 @@ final class KernelScanner: HostScanning {
             timers.privateAddress = nil
             return
         }
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            machine.beginAnew()
-            if machine.request != nil { advance() }
+        let timer = loop.makeTimer(of: self) { scanner in
+            scanner.machine.beginAnew()
+            if scanner.machine.request != nil { scanner.advance() }
         }
         timer.set(after: Self.privateAddressTime)
         timers.privateAddress = timer
@@ -255,8 +251,8 @@ final class KernelScanner: HostScanning {
         let timer = loop.makeTimer(of: self) { $0.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
         timers.discovery = timer
-        management.perform(ManagementStopDiscovery(types), on: commands.index) { [weak self] failure in
-            self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(failure))
+        management.perform(ManagementStopDiscovery(types), on: commands.index) { [self] failure in
+            discoveryEnded(ScannerStateMachine.DiscoveryEnd(failure))
         }
     }
 
@@ -266,6 +262,10 @@ final class KernelScanner: HostScanning {
         guard machine.isEndingDiscovery else { return }
         machine.discoveryEnded(end, isDaemonRunning: kernel.environment().isBluetoothDaemonRunning)
         advance()
+    }
+
+    func receive(_ notice: AdapterNotice) {
+        if case .discovering(commands.index, let types, let isOn) = notice { discoveryChanged(types, isOn: isOn) }
     }
 
     private func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
@@ -304,11 +304,10 @@ final class KernelScanner: HostScanning {
     private func updateHoldTimer() {
         guard let hold = machine.hold, machine.request != nil else { return timers.hold = nil }
         guard timers.hold == nil else { return }
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            timers.hold = nil
-            machine.holdEnded()
-            advance()
+        let timer = loop.makeTimer(of: self) { scanner in
+            scanner.timers.hold = nil
+            scanner.machine.holdEnded()
+            scanner.advance()
         }
         timer.set(after: hold.limit)
         timers.hold = timer

@@ -3,7 +3,7 @@ import BluetoothManagement
 import BluetoothPrimitives
 
 /// The need of this process's objects for LE Coded on an adapter, and what they have selected for it.
-struct PHYHolds: Sendable {
+struct PHYHolds: AdapterTableValue, Sendable {
     private var nextNumber: UInt64 = 0
     private var numbers: Set<UInt64> = []
     /// What was selected in addition, and is deselected at the end.

@@ -23,7 +23,7 @@ final class PHYPolicy {
     /// Whether a refusal of the kernel's has been logged.
     private var isRefused = false
 
-    private static let holds = AdapterTable(PHYHolds(), isUnused: \.isEmpty)
+    private static let holds = AdapterTable<PHYHolds>()
 
     /// - Parameter address: the adapter's.
     init(of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient, log: Logger) {
@@ -115,7 +115,7 @@ final class PHYPolicy {
     }
 
     private func read() {
-        management.post(ManagementGetPHYConfiguration(), to: commands.index) { [weak self] in self?.select($0) }
+        management.post(ManagementGetPHYConfiguration(), to: commands.index) { [self] in select($0) }
     }
 
     private func select(_ answer: Result<PHYConfiguration, BluetoothError>) {
@@ -127,8 +127,7 @@ final class PHYPolicy {
         let needed = Self.holds.with(adapter) { $0.selection(from: present) }
         guard needed != present else { return finish(nil) }
         let command = ManagementSetPHYConfiguration(needed)
-        management.perform(command, on: commands.index, whenIdle: true) { [weak self] failure in
-            guard let self else { return }
+        management.perform(command, on: commands.index, whenIdle: true) { [self] failure in
             if failure == nil { Self.holds.with(adapter) { $0.changed(from: present, to: needed) } }
             finish(failure)
         }
@@ -164,8 +163,8 @@ final class PHYPolicy {
 
     /// Selects PHYs again: the kernel selects all that the controller has when it powers an adapter on.
     func restore(_ phys: LEPHYSet) {
-        management.post(ManagementGetPHYConfiguration(), to: commands.index) { [weak self] answer in
-            guard let self, case .success(let configuration) = answer else { return }
+        management.post(ManagementGetPHYConfiguration(), to: commands.index) { [self] answer in
+            guard case .success(let configuration) = answer else { return }
             let selection = configuration.selecting(phys.intersection(configuration.supported.lePHYs))
             guard selection != configuration.selected else { return }
             let command = ManagementSetPHYConfiguration(selection)

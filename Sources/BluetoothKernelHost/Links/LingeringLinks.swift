@@ -50,7 +50,7 @@ package final class LingeringLinks {
 
     /// This process's objects for an adapter: one that is closed may still have links that are about to end.
     private struct Sibling {
-        static let table = AdapterTable<[Sibling]>([], isUnused: \.isEmpty)
+        static let table = AdapterTable<[Sibling]>()
         let id: ObjectIdentifier
         let links: LoopBound<() -> LingeringLinks?>
     }

@@ -32,6 +32,12 @@ package enum AdapterNotice: Sendable {
     case lost(BluetoothError)
 }
 
+/// A receiver of the events of adapters, on the loop.
+package protocol AdapterNoticeReceiver: AnyObject {
+    /// Receives an event; of changes by commands of the same client as well, before their callers resume.
+    func receive(_ notice: AdapterNotice)
+}
+
 extension AdapterNotice {
     /// The notice of an event of the management socket; nil if nobody follows such events.
     init?(_ packet: ManagementPacket) throws(TruncatedBytes) {

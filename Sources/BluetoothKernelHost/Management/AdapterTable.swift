@@ -2,10 +2,20 @@ import BluetoothLoop
 import BluetoothPrimitives
 import Synchronization
 
+/// A value of ``AdapterTable``.
+protocol AdapterTableValue {
+    /// The value that an adapter begins with.
+    init()
+    /// Whether the value says nothing, so that it need not be kept.
+    var isEmpty: Bool { get }
+}
+
+extension Array: AdapterTableValue {}
+
 /// One value for each adapter, shared by all of this process's objects for it.
 ///
 /// Thread-safe.
-final class AdapterTable<Value: Sendable>: Sendable {
+final class AdapterTable<Value: AdapterTableValue & Sendable>: Sendable {
     /// An adapter, among those of all kernels.
     struct Key: Hashable {
         private let loop: ObjectIdentifier
@@ -16,23 +26,14 @@ final class AdapterTable<Value: Sendable>: Sendable {
         }
     }
 
-    private let initial: Value
-    private let isUnused: @Sendable (Value) -> Bool
     private let values = Mutex<[Key: Value]>([:])
-
-    /// - Parameters:
-    ///   - initial: what an adapter begins with.
-    ///   - isUnused: whether a value says nothing, so that it need not be kept.
-    init(_ initial: Value, isUnused: @escaping @Sendable (Value) -> Bool) {
-        (self.initial, self.isUnused) = (initial, isUnused)
-    }
 
     /// Reads or changes an adapter's value.
     func with<Result: Sendable>(_ key: Key, _ body: (inout Value) -> Result) -> Result {
         values.withLock { values in
-            var value = values[key] ?? initial
+            var value = values[key] ?? Value()
             let result = body(&value)
-            values[key] = isUnused(value) ? nil : value
+            values[key] = value.isEmpty ? nil : value
             return result
         }
     }

@@ -14,12 +14,16 @@ package final class ManagementClient {
     private let kernel: any BluetoothKernel
     private let log: Logger
     private let trace: PacketSynthesis?
-    private var followers = HandlerList<AdapterNotice>()
+    private var followers: [Follower] = []
     private var sockets = Sockets()
     private var requests: [Request] = []
     private var overdueTimer: LoopTimer?
     private var pauses = Pauses()
     private var end: BluetoothError?
+
+    private struct Follower {
+        weak var receiver: (any AdapterNoticeReceiver)?
+    }
 
     /// The socket in use, and those with an overdue reply as long as others are outstanding on them.
     private struct Sockets {
@@ -64,26 +68,20 @@ package final class ManagementClient {
 
     // MARK: Following
 
-    /// Registers `onNotice`, called on the loop with the events of adapters, until ``unfollow(_:)`` or the end.
-    ///
-    /// Changes by commands sent here are reported as well, before their callers resume.
-    @discardableResult
-    package func follow(_ onNotice: @escaping (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
-        let operation = BluetoothError.Operation("follow the adapters")
+    /// Registers a receiver, which is not retained, of the events of adapters until ``unfollow(_:)`` or the end.
+    package func follow(_ receiver: any AdapterNoticeReceiver) throws(BluetoothError) {
         if let end { throw end }
-        _ = try openSocket(operation)
-        return followers.add(onNotice)
+        _ = try openSocket(.init("follow the adapters"))
+        followers.append(Follower(receiver: receiver))
     }
 
     /// Ends a registration of ``follow(_:)``.
-    package func unfollow(_ follower: UInt64) {
-        followers.remove(follower)
+    package func unfollow(_ receiver: any AdapterNoticeReceiver) {
+        followers.removeAll { $0.receiver == nil || $0.receiver === receiver }
     }
 
     private func report(_ notice: AdapterNotice) {
-        // On a copy, since a handler may register or unregister others.
-        let followers = followers
-        followers(notice)
+        for follower in followers { follower.receiver?.receive(notice) }
     }
 
     // MARK: Commands
@@ -118,20 +116,15 @@ package final class ManagementClient {
         enqueue(TypedCall(command, .completion(completion)), to: index)
     }
 
-    /// Posts a command as ``post(_:to:completion:)`` does, and repeats it for two seconds while the kernel answers that
-    /// it is busy with an earlier change.
-    package func postWhenIdle<Command: ManagementCommand>(
-        _ command: Command, to index: UInt16, completion: @escaping (Result<Command.Reply, BluetoothError>) -> Void
-    ) {
-        enqueue(TypedCall(command, .completion(completion), repetitions: Self.repetitions), to: index)
-    }
-
-    /// Posts a command of any type, whose reply does not matter, and passes its failure to `completion`.
+    /// Posts a command of any type, whose reply does not matter, and passes its failure to `completion`. With `whenIdle`
+    /// it is repeated for two seconds while the kernel answers that it is busy with an earlier change.
     package func perform(
         _ command: some ManagementCommand, on index: UInt16, whenIdle: Bool = false,
-        completion: @escaping (BluetoothError?) -> Void
+        isAbandoned: @escaping () -> Bool = { false }, completion: @escaping (BluetoothError?) -> Void
     ) {
-        enqueue(TypedCall(command, .done(completion), repetitions: whenIdle ? Self.repetitions : 0), to: index)
+        let call = TypedCall(
+            command, .done(completion, isAbandoned: isAbandoned), repetitions: whenIdle ? Self.repetitions : 0)
+        enqueue(call, to: index)
     }
 
     private func enqueue(_ call: some Call, to index: UInt16) {
@@ -373,7 +366,7 @@ package final class ManagementClient {
     package func close(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
-        followers.removeAll()
+        followers = []
         overdueTimer = nil
         for socket in sockets.all.values { socket.close() }
         sockets.all = [:]
@@ -405,7 +398,7 @@ private final class TypedCall<Command: ManagementCommand>: Call {
     enum Caller {
         case promise(Promise<Command.Reply, BluetoothError>)
         case completion((Result<Command.Reply, BluetoothError>) -> Void)
-        case done((BluetoothError?) -> Void)
+        case done((BluetoothError?) -> Void, isAbandoned: () -> Bool)
     }
 
     private let typed: Command
@@ -420,7 +413,11 @@ private final class TypedCall<Command: ManagementCommand>: Call {
     var command: any ManagementCommand { typed }
 
     var isAbandoned: Bool {
-        if case .promise(let promise) = caller { promise.isResolved } else { false }
+        switch caller {
+        case .promise(let promise): promise.isResolved
+        case .completion: false
+        case .done(_, let isAbandoned): isAbandoned()
+        }
     }
 
     func receive(_ reply: RawSpan) throws(TruncatedBytes) -> any ManagementReply {
@@ -446,7 +443,7 @@ private final class TypedCall<Command: ManagementCommand>: Call {
         switch caller {
         case .promise(let promise): promise.resolve(answer)
         case .completion(let completion): completion(answer)
-        case .done(let completion): completion(failure)
+        case .done(let completion, _): completion(failure)
         }
     }
 }

@@ -8,7 +8,7 @@ import BluetoothManagement
 /// The keys of one adapter's devices in the kernel, and the events of those that pairing makes.
 //
 // Lives on the loop, with the bonds.
-package final class KernelKeys: HostKeys {
+package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
@@ -16,7 +16,7 @@ package final class KernelKeys: HostKeys {
     private var wanted: () -> [PeerKeys] = { [] }
     private var onEvent: (KeyEvent) -> Void = { _ in }
     private var index: UInt16 = 0
-    private var follower: UInt64?
+    private var isFollowing = false
     private var isServing = false
     /// Whether the kernel has received a list of identities, with which it begins to exchange them.
     private var exchangesIdentities = false
@@ -45,7 +45,7 @@ package final class KernelKeys: HostKeys {
 
     package func begin(_ index: UInt16) {
         self.index = index
-        if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.receive(notice) } }
+        if !isFollowing { isFollowing = (try? management.value.follow(self)) != nil }
         exchangesIdentities = false
         if !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
         if isServing { load {} }
@@ -70,8 +70,8 @@ package final class KernelKeys: HostKeys {
     }
 
     package func close() {
-        if let follower { management.value.unfollow(follower) }
-        follower = nil
+        management.value.unfollow(self)
+        isFollowing = false
     }
 
     // MARK: Loading
@@ -166,7 +166,7 @@ package final class KernelKeys: HostKeys {
 
     // MARK: Keys from pairing
 
-    private func receive(_ notice: AdapterNotice) {
+    package func receive(_ notice: AdapterNotice) {
         switch notice {
         case .identityResolvingKey(index, let key, let address):
             announce(key.address) { ($0.identityResolvingKey, $0.privateAddress) = (key.value, address) }

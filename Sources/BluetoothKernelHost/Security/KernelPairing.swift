@@ -8,7 +8,7 @@ import BluetoothManagement
 /// The kernel's pairing on one adapter: settings, questions and events.
 //
 // Lives on the loop, with the pairings.
-package final class KernelPairing: HostPairing {
+package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
@@ -18,6 +18,7 @@ package final class KernelPairing: HostPairing {
     /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
     private var isServing = false
+    private var onEvent: (PairingEvent) -> Void = { _ in }
     /// The callers that wait until the kernel has the settings.
     private var waiters = WaiterList<Void, BluetoothError>()
 
@@ -43,16 +44,19 @@ package final class KernelPairing: HostPairing {
     }
 
     package func follow(_ onEvent: @escaping (PairingEvent) -> Void) {
+        self.onEvent = onEvent
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.value.follow { [adapter, weak self] notice in
-            let own = adapter.information.index
-            switch notice {
-            case .pairing(own, let event): onEvent(event)
-            case .longTermKey(own, let key): onEvent(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
-            case .unpaired(own, let peer): onEvent(.keysForgotten(peer))
-            case .connected(own, _), .disconnected(own): if let self, isServing { applySoon() }
-            default: break
-            }
+        try? management.value.follow(self)
+    }
+
+    package func receive(_ notice: AdapterNotice) {
+        let own = adapter.information.index
+        switch notice {
+        case .pairing(own, let event): onEvent(event)
+        case .longTermKey(own, let key): onEvent(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
+        case .unpaired(own, let peer): onEvent(.keysForgotten(peer))
+        case .connected(own, _), .disconnected(own): if isServing { applySoon() }
+        default: break
         }
     }
 

@@ -68,18 +68,18 @@ extension Adapter {
 
     /// The bonds of this adapter, sorted by address.
     public nonisolated(nonsending) func bonds() async -> [Bond] {
-        await session.bonds()
+        await session { $0.bondManager.bonds }
     }
 
     /// The bond with a device; nil when there is none.
     /// - Parameter identity: the device's identity address: public or static random.
     public nonisolated(nonsending) func bond(with identity: BluetoothAddress) async -> Bond? {
-        await session.bond(with: identity)
+        await session { $0.bondManager.bond(with: identity) }
     }
 
     /// The state of the bonds' keys in the kernel.
     public var bondStatus: BondStatus {
-        get async { await session.bondStatus }
+        get async { await session { $0.bondManager.status } }
     }
 
     /// Removes a bond: the keys, in the store and in the kernel (management `Unpair Device`), the device's subscriptions
@@ -114,6 +114,6 @@ extension Adapter {
     /// The default is ``AttributeCache/memory(capacity:)``. ``AttributeCache/files(in:capacity:log:)`` outlives the
     /// program; with nil a database is kept only as long as its connection.
     public nonisolated(nonsending) func setAttributeCache(_ cache: AttributeCache?) async {
-        await session.setAttributeCache(cache?.databases)
+        await session { $0.linkMaker.attributeCache = cache?.databases }
     }
 }

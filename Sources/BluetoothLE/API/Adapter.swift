@@ -32,7 +32,7 @@ public final class Adapter: Sendable {
 
 extension Adapter {
     /// The privileges that this program lacks.
-    package nonisolated(nonsending) func obstacles() async -> HostObstacles { await session.obstacles }
+    package nonisolated(nonsending) func obstacles() async -> HostObstacles { await session { $0.host.obstacles } }
 }
 
 // MARK: - States
@@ -73,7 +73,7 @@ extension Adapter {
     /// The adapter's advertising sets and links: how many are in use, and how many there can be, as far as this is
     /// known. Advertising sets need CAP_NET_ADMIN.
     public var capacity: AdapterCapacity {
-        get async { await session.presentCapacity }
+        get async { await session { await $0.slots.capacity() } }
     }
 }
 
@@ -105,7 +105,7 @@ extension Adapter {
 extension Adapter {
     /// The health of the controller and its scan, as far as this program watches it; see ``RecoveryOptions``.
     public var health: AdapterHealth {
-        get async { await session.presentHealth }
+        get async { await session { $0.health.health } }
     }
 
     /// What the controller reports of itself: versions, features, buffers and limits. Needs CAP_NET_RAW.
@@ -126,6 +126,6 @@ extension Adapter {
     /// When `bufferCapacity` events wait, the oldest makes room. The stream ends when its loop is left or the adapter is
     /// closed.
     public func healthEvents(bufferCapacity: Int = 64) async -> BoundedStream<HealthEvent> {
-        await session.healthEvents(bufferCapacity)
+        await session { $0.health.events(bufferCapacity) }
     }
 }

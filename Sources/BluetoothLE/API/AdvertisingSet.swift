@@ -65,6 +65,6 @@ public final class AdvertisingSet: Sendable {
     /// Stops advertising, and returns when nothing more is sent. It does not wait for that in a cancelled task, or when
     /// the kernel refuses, which is logged and retried. Further calls have no effect.
     public func stop() async {
-        await session.stopAdvertising(id)
+        await session { [id] in await $0.advertising.stop(id) }
     }
 }

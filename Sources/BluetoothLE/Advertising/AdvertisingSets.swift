@@ -19,19 +19,16 @@ final class AdvertisingSets {
 
     private let mark: ComponentCount.Mark
     private let host: any HostAdvertising
+    /// Listens while any set is connectable.
+    private let incoming: IncomingLinks
     private let loop: EventLoop
     private var entries: [UInt64: Entry] = [:]
     private var nextID: UInt64 = 0
-    /// Called when the adapter becomes connectable or ceases to be.
-    var onOffersChanged: () -> Void = {}
 
-    init(_ host: any HostAdvertising, on loop: EventLoop) {
+    init(_ host: any HostAdvertising, _ incoming: IncomingLinks, on loop: EventLoop) {
         mark = loop.components.mark("AdvertisingSets")
-        (self.host, self.loop) = (host, loop)
+        (self.host, self.incoming, self.loop) = (host, incoming, loop)
     }
-
-    /// Whether any set is connectable.
-    var takesConnections: Bool { entries.values.contains { !$0.record.hasEnded && $0.options.kind == .connectable } }
 
     /// Creates an advertising set; returns once it is on the air.
     nonisolated(nonsending) func begin(
@@ -43,7 +40,7 @@ final class AdvertisingSets {
         let id = nextID
         entries[id] = Entry(content: content, options: options, record: record)
         // Before any device can connect.
-        onOffersChanged()
+        offerConnections()
         host.advertise(content, options, as: id)
         do {
             try await waitUntilApplied(id, operation)
@@ -52,13 +49,6 @@ final class AdvertisingSets {
             throw error
         }
         return (id, record)
-    }
-
-    /// Removes all sets of other programs and returns their number.
-    nonisolated(nonsending) func removeForeign(
-        _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Int {
-        try await host.removeForeign(operation)
     }
 
     nonisolated(nonsending) func update(
@@ -127,7 +117,14 @@ final class AdvertisingSets {
         guard let record = entries[id]?.record, !record.hasEnded else { return }
         record.end(reason)
         entries[id]?.waiters.failAll(reason)
-        onOffersChanged()
+        offerConnections()
+    }
+
+    private func offerConnections() {
+        incoming.isAdvertised = entries.values.contains {
+            !$0.record.hasEnded && $0.options.kind == .connectable
+        }
+        incoming.offersChanged()
     }
 }
 

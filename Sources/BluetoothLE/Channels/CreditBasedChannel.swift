@@ -7,6 +7,7 @@ import Logging
 /// The component behind ``ConnectionOrientedChannel``.
 ///
 /// Owned by its handle, and until the end by the host's channel.
+// Holds more than ten variables: reader, writer and host's channel begin and end as one state.
 final class CreditBasedChannel: ChannelReceiver {
     private let mark: ComponentCount.Mark
     private enum State {

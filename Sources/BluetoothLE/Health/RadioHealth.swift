@@ -7,6 +7,7 @@ import Logging
 /// The health of an adapter: watches its scan and its host, and carries out the steps of ``HealthStateMachine``.
 //
 // Lives on the loop, with the session.
+// Holds more than ten variables: it gives a state machine its clock, its host, its callers and its followers.
 final class RadioHealth {
     private let mark: ComponentCount.Mark
     private let adapterRecord: AdapterRecord
@@ -58,13 +59,6 @@ final class RadioHealth {
 
     /// The present health.
     var health: AdapterHealth { machine.health }
-
-    /// What the controller reports of itself.
-    nonisolated(nonsending) func controllerProperties(
-        _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> ControllerProperties {
-        try await host.controllerProperties(operation)
-    }
 
     /// The health, after a command that the controller must answer.
     nonisolated(nonsending) func check(_ operation: BluetoothError.Operation) async throws(BluetoothError)

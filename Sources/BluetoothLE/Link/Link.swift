@@ -36,7 +36,8 @@ struct LinkConfiguration {
 /// A link to a device with its attribute bearers: the component behind ``Connection``.
 ///
 /// Owned by its handle, and, while it is established, by the adapter's registry.
-final class Link: BearerOwner {
+// Holds more than ten variables: a link has what it was made with, one state, its owners, and the parts that depend on them.
+final class Link {
     private let mark: ComponentCount.Mark
     private enum State {
         /// Before the link is established, with the host's channel and the waiting caller, if any.
@@ -215,18 +216,10 @@ final class Link: BearerOwner {
     private func establish(_ channel: any HostChannel) {
         channel.beginRecord(isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
-        state = .up(makeBearer(channel), nil)
+        state = .up(ATTBearer(channel, of: self), nil)
         adapter?.registry.add(self)
         pairings?.resolveHeldQuestions(for: addresses)
         if adapter != nil { bondedPeer.awaitClient(self) }
-    }
-
-    func makeBearer(
-        _ channel: any HostChannel, enhancing main: (bearer: ATTBearer, id: UInt64)? = nil
-    ) -> ATTBearer {
-        ATTBearer(
-            channel, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU,
-            minimumKeySize: minimumKeySize, loop: loop, log: log, of: self, enhancing: main)
     }
 
     /// Handles a packet of the attribute channel.
@@ -418,13 +411,11 @@ final class Link: BearerOwner {
     func beginSending(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) -> Promise<Void, BluetoothError>? {
-        let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
-        guard let bearer = try? bearer(for: operation),
-            bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true
-        else {
+        guard let bearer = mainBearer, bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true else {
             bondedPeerIfAny?.valueIsDue(of: characteristic, self)
             return nil
         }
+        let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         let message = ValueCall(value, of: characteristic, operation, on: bearer)
         let isBehind = kind == .notification ? bearer.core.isCongested : bearer.core.isConfirmationDue
         if isBehind, patience.isOnTrial {

@@ -8,6 +8,7 @@ import Logging
 
 /// The links that centrals make: listens while services or connectable advertising are active, and delivers the links
 /// to the program if it accepts them. Links that the program has not accepted are served and retained here.
+// Holds more than ten variables: what listening depends on, and the two that take its links: the program or this object.
 final class IncomingLinks {
     private let mark: ComponentCount.Mark
     /// The maximum number of unaccepted links; further ones are closed at once.
@@ -15,7 +16,6 @@ final class IncomingLinks {
 
     private let maker: LinkMaker
     private let server: LocalServer
-    private let advertising: AdvertisingSets
     private let registry: LinkRegistry
     private let pairings: Pairings
     private let hostLinks: any HostLinks
@@ -29,17 +29,17 @@ final class IncomingLinks {
     }
     /// The links that the program has not accepted, oldest first.
     private(set) var unclaimed: [Connection] = []
+    /// Whether an advertising set is connectable.
+    var isAdvertised = false
     private var isClosed = false
 
     init(
-        making maker: LinkMaker, _ server: LocalServer, _ advertising: AdvertisingSets,
-        _ registry: LinkRegistry, _ pairings: Pairings, _ hostLinks: any HostLinks,
-        on loop: EventLoop, log: Logger
+        making maker: LinkMaker, _ server: LocalServer, _ registry: LinkRegistry, _ pairings: Pairings,
+        _ hostLinks: any HostLinks, on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("IncomingLinks")
         self.maker = maker
         self.server = server
-        self.advertising = advertising
         self.registry = registry
         self.pairings = pairings
         self.hostLinks = hostLinks
@@ -131,7 +131,7 @@ final class IncomingLinks {
     /// would take them from those that have some.
     func offersChanged() {
         defer { useMayHaveChanged() }
-        guard !isClosed, server.isPublishing || advertising.takesConnections else { return stopServing() }
+        guard !isClosed, server.isPublishing || isAdvertised else { return stopServing() }
         guard listener == nil, accepted == nil else { return }
         guard server.isPublishing || !maker.channels.hasOtherListener else {
             return log.notice("incoming connections are left to another program that serves on this adapter")

@@ -21,6 +21,7 @@ enum ReconnectionTarget {
 /// The state machine behind a ``KeptConnection``.
 ///
 /// Lives on the central's loop.
+// Holds more than ten variables: the link and its subscriptions, which begin anew, and their followers, which stay.
 final class Reconnector: KeptLinks {
     static func isFinal(_ reason: BluetoothError) -> Bool { false }
 

@@ -3,14 +3,6 @@ import BluetoothPrimitives
 import BluetoothSockets
 
 extension AdapterSession {
-    func bonds() async -> [Bond] { bondManager.bonds }
-
-    func bond(with identity: BluetoothAddress) async -> Bond? { bondManager.bond(with: identity) }
-
-    var bondStatus: BondStatus {
-        get async { bondManager.status }
-    }
-
     func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
         await linkMaker.attributeCache?.setDatabase(nil, for: key)

@@ -38,8 +38,6 @@ extension AdapterSession {
         try await host.setDefaults(defaults, operation("set the adapter's defaults"))
     }
 
-    var obstacles: HostObstacles { host.obstacles }
-
     func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {
         try checkUsable()
         return try await host.scanning.features(operation("read features")).contains(.extendedAdvertising)

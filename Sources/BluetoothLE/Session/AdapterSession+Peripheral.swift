@@ -43,10 +43,6 @@ extension AdapterSession {
         }
     }
 
-    func setAttributeCache(_ cache: (any DatabaseCache)?) {
-        linkMaker.attributeCache = cache
-    }
-
     /// Refuses services that the server does not support, and those that a device may have only once (Core Vol 3 Part C
     /// §12, Part G §7).
     private func checkPublishable(
@@ -95,7 +91,7 @@ extension AdapterSession {
 
     func removeForeignAdvertising() async throws(BluetoothError) -> Int {
         try checkUsable()
-        return try await advertising.removeForeign(operation("read the advertising features"))
+        return try await host.advertising.removeForeign(operation("read the advertising features"))
     }
 
     func updateAdvertising(
@@ -103,8 +99,6 @@ extension AdapterSession {
     ) async throws(BluetoothError) {
         try await advertising.update(id, content, record)
     }
-
-    func stopAdvertising(_ id: UInt64) async { await advertising.stop(id) }
 }
 
 /// The outcome of sending a value to a device.

@@ -74,7 +74,6 @@ package actor AdapterSession: LoopActor {
         scheduler = ConnectScheduler(on: loop)
         slots = LinkSlots(host.health, host.advertising, on: loop, ownLinkCount: { [links] in links.count })
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
-        advertising = AdvertisingSets(host.advertising, on: loop)
         let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
         powerState = LoopBound(
             PowerStateMachine(
@@ -86,7 +85,8 @@ package actor AdapterSession: LoopActor {
         linkMaker = LinkMaker(
             of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         incoming = IncomingLinks(
-            making: linkMaker, localServer, advertising, links, pairings, host.links, on: loop, log: log)
+            making: linkMaker, localServer, links, pairings, host.links, on: loop, log: log)
+        advertising = AdvertisingSets(host.advertising, incoming, on: loop)
         (self.links, self.pairings) = (links, LoopBound(pairings, on: loop))
     }
 
@@ -96,25 +96,20 @@ package actor AdapterSession: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    var presentHealth: AdapterHealth {
-        get async { health.health }
-    }
-
-    var presentCapacity: AdapterCapacity {
-        get async { await slots.capacity() }
+    /// Calls `body` on the loop, for what its components do without the session.
+    func callAsFunction<Value: Sendable>(_ body: @Sendable (isolated AdapterSession) async -> Value) async -> Value {
+        await body(self)
     }
 
     func controllerProperties() async throws(BluetoothError) -> ControllerProperties {
         try checkUsable()
-        return try await health.controllerProperties(operation("read the controller's properties"))
+        return try await host.health.controllerProperties(operation("read the controller's properties"))
     }
 
     func checkHealth() async throws(BluetoothError) -> AdapterHealth {
         try checkUsable()
         return try await health.check(operation("check the health"))
     }
-
-    func healthEvents(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> { health.events(bufferCapacity) }
 
     // MARK: State
 
@@ -132,10 +127,6 @@ package actor AdapterSession: LoopActor {
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         try powerState.value.checkUsable()
-        resume()
-    }
-
-    private func resume() {
         host.resume(with: information)
     }
 
@@ -145,7 +136,6 @@ package actor AdapterSession: LoopActor {
         channels.session = self
         followBonds()
         host.start(HostEvents(to: scanner, health, scheduler, slots, advertising))
-        advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         followHealth()
         followPowerState()

@@ -9,6 +9,7 @@ import Synchronization
 /// adapter.
 //
 // Confined to the event loop, with the session.
+// Holds more than ten variables: an adapter's state, those that wait for it, and the restoration under way, four by itself.
 package final class PowerStateMachine: DirectoryReceiver {
     private let mark: ComponentCount.Mark
     /// A change of state, or the end.

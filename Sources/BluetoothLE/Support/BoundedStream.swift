@@ -95,6 +95,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 /// The producing end of a ``BoundedStream``: a ring buffer and at most one waiting consumer.
 //
 // The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
+// Holds more than ten variables: eight of them are the state behind one lock.
 @usableFromInline
 package final class StreamChannel<Element: Sendable>: LoopDelivery {
     private let mark: ComponentCount.Mark

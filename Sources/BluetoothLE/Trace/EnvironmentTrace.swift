@@ -4,12 +4,6 @@ import BluetoothSystem
 import Logging
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The trace that `BLUETOOTH_TRACE=FILE` requests of a process whose adapters the environment selects. All adapters share
 /// it, and it records as long as the process runs.
 package enum EnvironmentTrace {

@@ -50,10 +50,10 @@ extension LinkEnd {
 
 extension SimulatedConnection {
     /// Changes the link and reports the change to both sides, with that of the data length if that has changed.
-    func change(_ change: SimulatedLinkChange, _ action: (SimulatedConnection) -> Void) {
+    func change(_ change: SimulatedLinkChange? = nil, _ action: (SimulatedConnection) -> Void) {
         let before = ends.map(\.dataLength)
         action(self)
-        for end in ends { end.side.node.linkChanged(end, change) }
+        if let change { for end in ends { end.side.node.linkChanged(end, change) } }
         guard ends.map(\.dataLength) != before else { return }
         for end in ends { end.side.node.linkChanged(end, .dataLength) }
     }
@@ -61,9 +61,6 @@ extension SimulatedConnection {
     /// Changes the data length of the packets that one side sends, which is reported if it is another than before
     /// (Core Vol 4 Part E §7.7.65.7).
     func changeDataLength(of end: LinkEnd, to limits: DataLengthLimits) {
-        let before = ends.map(\.dataLength)
-        end.side.transmitLimits = limits
-        guard ends.map(\.dataLength) != before else { return }
-        for end in ends { end.side.node.linkChanged(end, .dataLength) }
+        change { _ in end.side.transmitLimits = limits }
     }
 }

@@ -52,6 +52,13 @@ final class CoreFixture {
         return steps
     }
 
+    /// Lets the channel accept packets again; returns the descriptions of the core's steps.
+    func becomeWritable() -> [String] {
+        channel = .takes
+        core.channelIsWritable()
+        return run()
+    }
+
     private func send() {
         let pdu = writer.bytes.hexadecimal
         switch channel {

@@ -24,9 +24,7 @@ import BluetoothGATT
         bearer.channel = .isFull
         bearer.read(0x0003, "A", reportsBeginning: true)
         #expect(bearer.run() == ["full"])
-        bearer.channel = .takes
-        bearer.core.channelIsWritable()
-        #expect(bearer.run() == ["0A0300", "began", "request timer on"])
+        #expect(bearer.becomeWritable() == ["0A0300", "began", "request timer on"])
     }
 
     @Test("values go to the owner, and indications are confirmed")
@@ -62,9 +60,7 @@ import BluetoothGATT
         bearer.channel = .isFull
         #expect(bearer.receive("02 F700") == ["full", "reading off"])
         #expect(bearer.core.mtu == 23)
-        bearer.channel = .takes
-        bearer.core.channelIsWritable()
-        #expect(bearer.run() == ["030502", "reading on"])
+        #expect(bearer.becomeWritable() == ["030502", "reading on"])
         #expect(bearer.core.mtu == 247)
         let enhanced = try CoreFixture(isEnhanced: true)
         #expect(enhanced.receive("02 F700") == ["0102000006"])
@@ -78,9 +74,7 @@ import BluetoothGATT
         bearer.receive("0A 0600")
         #expect(bearer.receive("0A 0300") == [])
         #expect(bearer.events == [.requestOutOfTurn(.readRequest)])
-        bearer.channel = .takes
-        bearer.core.channelIsWritable()
-        #expect(bearer.run() == ["0B64", "reading on"])
+        #expect(bearer.becomeWritable() == ["0B64", "reading on"])
         #expect(bearer.receive("0A 4000") == [])
         #expect(bearer.receive("0A 0300") == [])
         #expect(bearer.events == [.requestOutOfTurn(.readRequest)])
@@ -114,9 +108,7 @@ import BluetoothGATT
         bearer.change(0x04, 0x12)
         #expect(bearer.run() == ["full"])
         bearer.change(0x30, 0x40)
-        bearer.channel = .takes
-        bearer.core.channelIsWritable()
-        #expect(bearer.run() == ["1DFEFF04004000", "indication timer on"])
+        #expect(bearer.becomeWritable() == ["1DFEFF04004000", "indication timer on"])
         #expect(!bearer.core.server.client.isChangeAware)
         #expect(bearer.receive("1E") == ["client changed", "1D060001", "indication timer on"])
         #expect(bearer.core.server.client.isChangeAware)
@@ -158,9 +150,7 @@ import BluetoothGATT
         bearer.read(0x0003)
         #expect(bearer.run() == ["full"])
         #expect(bearer.core.isCongested)
-        bearer.channel = .takes
-        bearer.core.channelIsWritable()
-        #expect(bearer.run() == ["0A0300", "request timer on"])
+        #expect(bearer.becomeWritable() == ["0A0300", "request timer on"])
 
         let held = try CoreFixture()
         held.channel = .isFull

@@ -14,7 +14,7 @@ import BluetoothGATT
     static let transcripts: [Transcript] =
         ServiceDiscoveryTests.all + ServiceDiscoveryTests.byUUID + CharacteristicDiscoveryTests.characteristics
         + CharacteristicDiscoveryTests.descriptors + IncludedServiceDiscoveryTests.transcripts
-        + DatabaseDiscoveryTests.transcripts + DatabaseDiscoveryTests.includes + ValueProcedureTests.mtus
+        + DatabaseDiscoveryTests.transcripts + DatabaseIncludeTests.includes + ValueProcedureTests.mtus
         + ValueProcedureTests.reads + ValueProcedureTests.writes + ValueProcedureTests.longWrites
         + SeveralValueTests.byUUID + SeveralValueTests.variable
         + SeveralValueTests.reliableWrites

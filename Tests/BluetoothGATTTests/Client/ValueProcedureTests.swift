@@ -213,12 +213,6 @@ import Testing
     @Test("writing a long value, all or nothing, Core Vol 3 Part G §4.9.4", arguments: longWrites)
     func longWrite(_ transcript: Transcript) { transcript.check() }
 
-    @Test("512 bytes at the minimum ATT_MTU take 24 requests to read and 30 to write")
-    func requestCounts() {
-        #expect(Self.parts(of: 512, mtu: 23).count == 24)
-        #expect(Self.prepared(512, mtu: 23).count + 1 == 30)
-    }
-
     @Test("a long write cancelled between requests cancels its prepared writes", arguments: [1, 2])
     func stop(answered: Int) {
         let transcript = Transcript(

@@ -24,8 +24,7 @@ import Testing
     }
 
     @Test func anAdapterAndAGroupAreUsedAlike() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             try await Self.use(fixture.adapters[0], peripheral.address)
             try await Self.use(fixture.group, peripheral.address)
         }

@@ -67,8 +67,7 @@ import Testing
     }
 
     @Test func theNextAdapterConnectsWhenTheFirstDoesNotReachTheDevice() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             try await fixture.learn(peripheral)
             fixture.radio.setInRange(false, fixture.address(0), peripheral.address)
             let start = fixture.radio.now
@@ -81,8 +80,7 @@ import Testing
 
     /// Within time limits that are shorter than the longest slice, too.
     @Test(arguments: [2, 5, 8]) func theFirstAdapterHasAFractionOfTheTimeLimit(_ limit: Int) async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             try await fixture.learn(peripheral)
             fixture.radio.setInRange(false, fixture.address(0), peripheral.address)
             let connection = try await fixture.group.connect(
@@ -93,8 +91,7 @@ import Testing
     }
 
     @Test func aDeviceWithALinkIsNotConnectedToByAnotherAdapter() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             peripheral.setConnectionLimit(4)
             let first = try await fixture.adapters[1].connect(to: peripheral.address)
             let (one, two) = (
@@ -111,8 +108,7 @@ import Testing
     func anAdapterThatLeavesDuringAConnectIsReplaced(_ lost: Int, isKnown: Bool) async throws {
         // At each moment of the connect.
         for delay in stride(from: 0, through: 120, by: 10) {
-            try await GroupFixture.run { fixture in
-                let peripheral = try fixture.makePeripheral()
+            try await GroupFixture.withPeripheral { fixture, peripheral in
                 if isKnown { try await fixture.learn(peripheral) }
                 let connect = fixture.base.begin { try await fixture.group.connect(to: peripheral.address) }
                 try await fixture.radio.sleep(for: .milliseconds(delay))
@@ -129,8 +125,7 @@ import Testing
     }
 
     @Test func anAdapterThatComesTakesPart() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             fixture.radio.setInRange(false, fixture.address(0), peripheral.address)
             try await fixture.adapters[1].setPowered(false)
             let connect = fixture.base.begin {
@@ -145,8 +140,7 @@ import Testing
     }
 
     @Test func withoutAdaptersAConnectFailsOrWaits() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             for adapter in fixture.adapters { try await adapter.setPowered(false) }
             let error = await failure { _ = try await fixture.group.connect(to: peripheral.address) }
             #expect(error?.code == .adapterOff)
@@ -168,8 +162,7 @@ import Testing
 
     @Test func cancellationEndsEveryWait() async throws {
         for delay in stride(from: 0, through: 120, by: 10) {
-            try await GroupFixture.run(links: [1, 1]) { fixture in
-                let peripheral = try fixture.makePeripheral()
+            try await GroupFixture.withPeripheral(links: [1, 1]) { fixture, peripheral in
                 if delay % 20 == 0 { try await fixture.learn(peripheral) }
                 let connect = fixture.base.begin {
                     let connection = try await fixture.group.connect(to: peripheral.address)
@@ -224,8 +217,7 @@ import Testing
     }
 
     @Test func aKeptConnectionGoesToTheNextAdapter() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             let kept = fixture.group.keepConnected(to: peripheral.address)
             _ = try await kept.connected()
             for _ in 0..<3 {

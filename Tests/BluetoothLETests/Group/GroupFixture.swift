@@ -34,6 +34,14 @@ struct GroupFixture: Sendable {
         }
     }
 
+    /// Runs `body` with a device that accepts connections and has no services.
+    static func withPeripheral(
+        links: [Int?] = [nil, nil], recovery: RecoveryOptions = RecoveryOptions(),
+        _ body: @escaping @Sendable (GroupFixture, SimulatedPeripheral) async throws -> Void
+    ) async throws {
+        try await run(links: links, recovery: recovery) { try await body($0, try $0.makePeripheral()) }
+    }
+
     func makePeripheral() throws -> SimulatedPeripheral {
         SimulatedPeripheral(on: radio, gatt: try SimulatedGATTServer([]))
     }

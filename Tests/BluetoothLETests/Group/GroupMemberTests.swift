@@ -9,8 +9,7 @@ import Testing
 /// Adapters that are closed, added and removed while a group uses them.
 @Suite struct GroupMemberTests {
     @Test func aClosedAdapterCannotBeAdded() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             await fixture.adapters[0].close()
             let group = try await AdapterGroup([fixture.adapters[1]])
             #expect(await failureCode { try await group.add(fixture.adapters[0]) } == .cancelled)
@@ -29,8 +28,7 @@ import Testing
     /// At each moment of the start of a scan.
     @Test func aScanOutlivesAnAdapterThatIsClosedAsItBegins() async throws {
         for delay in stride(from: 0, through: 12, by: 1) {
-            try await GroupFixture.run { fixture in
-                let peripheral = try fixture.makePeripheral()
+            try await GroupFixture.withPeripheral { fixture, peripheral in
                 let scan = fixture.base.begin { try await fixture.group.scan(ScanOptions(duplicates: .all)) }
                 try await fixture.radio.sleep(for: .milliseconds(delay))
                 await fixture.adapters[0].close()
@@ -43,8 +41,7 @@ import Testing
     /// While the adapter with the best signal, which does not reach the device, is trying.
     @Test(arguments: ["close", "remove"], [false, true])
     func aConnectContinuesOnTheOtherAdapter(_ way: String, isKept: Bool) async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             try await fixture.learn(peripheral)
             fixture.radio.setInRange(false, fixture.address(0), peripheral.address)
             let kept = isKept ? fixture.group.keepConnected(to: peripheral.address) : nil
@@ -69,8 +66,7 @@ import Testing
     }
 
     @Test func aRemovedAdapterMakesNoLink() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             for number in 0...1 { fixture.radio.setInRange(false, fixture.address(number), peripheral.address) }
             let connect = fixture.base.begin {
                 try await fixture.group.connect(to: peripheral.address, options: ConnectionOptions(timeout: nil))
@@ -109,8 +105,7 @@ import Testing
 
     /// Signals at adapters that have left are forgotten.
     @Test func storedSignalsDoNotGrowAsAdaptersComeAndGo() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             var reports = try await fixture.group.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
             for _ in 0..<20 {
                 await fixture.group.remove(fixture.adapters[1])
@@ -165,8 +160,7 @@ import Testing
     /// A scan that waits for adapters does not end, whenever the only one leaves again.
     @Test func aScanThatWaitsOutlivesAnAdapterThatLeavesAsItComes() async throws {
         for delay in stride(from: 0, through: 20, by: 1) {
-            try await GroupFixture.run { fixture in
-                let peripheral = try fixture.makePeripheral()
+            try await GroupFixture.withPeripheral { fixture, peripheral in
                 let group = try await AdapterGroup([fixture.adapters[0]])
                 fixture.kernel.setPowered(false, adapter: 0)
                 try await fixture.base.settle { !fixture.adapters[0].state.isReady }

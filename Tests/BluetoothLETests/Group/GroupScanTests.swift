@@ -28,8 +28,7 @@ import Testing
     }
 
     @Test func aDeviceThatAdaptersReceiveInTurnIsReportedOnce() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             let scan = try await fixture.group.scan(ScanOptions(duration: .seconds(120)))
             let counter = fixture.base.begin {
                 var count = 0
@@ -47,8 +46,7 @@ import Testing
     }
 
     @Test func aScanOutlivesEachAdapter() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             var reports = try await fixture.group.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
             for lost in 0...1 {
                 fixture.kernel.unplug(UInt16(lost))
@@ -73,8 +71,7 @@ import Testing
 
     @Test func aScanEndsWithTheLastAdapterOrWaitsForOne() async throws {
         for policy in [AdapterUnavailablePolicy.end, .resume] {
-            try await GroupFixture.run { fixture in
-                let peripheral = try fixture.makePeripheral()
+            try await GroupFixture.withPeripheral { fixture, peripheral in
                 let options = ScanOptions(duplicates: .all, whenAdapterUnavailable: policy)
                 var reports = try await fixture.group.scan(options).makeAsyncIterator()
                 _ = try await reports.next()
@@ -96,8 +93,7 @@ import Testing
     }
 
     @Test func anAdapterMayBeAddedAndRemoved() async throws {
-        try await GroupFixture.run { fixture in
-            let peripheral = try fixture.makePeripheral()
+        try await GroupFixture.withPeripheral { fixture, peripheral in
             let group = try await AdapterGroup([fixture.adapters[0]])
             var reports = try await group.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
             _ = try await reports.next()

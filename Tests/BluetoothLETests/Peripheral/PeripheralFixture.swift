@@ -1,3 +1,4 @@
+import BluetoothManagement
 import BluetoothSimulation
 import Testing
 

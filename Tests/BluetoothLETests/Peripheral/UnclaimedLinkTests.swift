@@ -117,9 +117,7 @@ import Testing
 
     /// The kernel gives the channel of every link to whoever listens, if nobody else has it.
     @Test(arguments: [false, true]) func aLinkOfAnAttemptThatWasGivenUpIsNotTaken(_ isTaking: Bool) async throws {
-        try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let published = try await adapter.publish([PeripheralFixture.service])
             let incoming = isTaking ? try await adapter.incomingConnections() : nil
             for milliseconds in stride(from: 0, through: 200, by: 5) {

@@ -93,8 +93,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func aChainThatAPauseCutIsNotMixedWithTheNext() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             var iterator = try await adapter.scan().makeAsyncIterator()
             func report(_ status: UInt8, _ data: [UInt8]) -> [UInt8] {
                 let address: [UInt8] = [1, 1, 0, 0, 0, 0, 0xC0]
@@ -160,8 +159,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func eachPHYHasParametersOfItsOwn() async throws {
-        try await Fixture.run([coded]) { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter([coded]) { fixture, adapter in
             var options = ScanOptions()
             options.leCoded = ScanParameters(isActive: false, interval: .milliseconds(300), window: .milliseconds(150))
             let stream = try await adapter.scan(options)

@@ -199,13 +199,14 @@ final class RawProgram: Sendable {
     @Test(arguments: [true, false]) func anothersDiscoveryRunsToItsEndAndIsListenedTo(_ isFirst: Bool) async throws {
         try await Fixture.run { fixture in
             SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
-            let ended = Mutex(false)
+            let notices = AdapterNotices()
+            func hasEnded() -> Bool {
+                notices.all.contains { if case .discovering(_, .lowEnergy, isOn: false) = $0 { true } else { false } }
+            }
             let adapter = try await Adapter.open(on: fixture.kernel)
             func discover() async throws -> ManagementCaller {
                 let client = try await Self.discover(fixture.kernel)
-                _ = try await client.follow { notice in
-                    if case .discovering(_, .lowEnergy, isOn: false) = notice { ended.withLock { $0 = true } }
-                }
+                try await client.follow(notices)
                 return client
             }
             let early = isFirst ? try await discover() : nil
@@ -213,9 +214,9 @@ final class RawProgram: Sendable {
             let late = isFirst ? nil : try await discover()
             try await fixture.radio.sleep(for: .seconds(9))
             #expect(listener.count > 0)
-            #expect(!ended.withLock { $0 })
+            #expect(!hasEnded())
             try await fixture.radio.sleep(for: .seconds(3))
-            #expect(ended.withLock { $0 })
+            #expect(hasEnded())
             #expect(fixture.kernel.scansForEverybody())
             #expect(try await listener.hears(fixture))
             listener.stop()

@@ -118,8 +118,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func aHeldReportIsHandedOutWhenTheScanIsOver() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let options = ScanOptions(duration: .seconds(2), scanResponseTimeout: .seconds(60))
             let stream = try await adapter.scan(options)
             // A scannable device whose scan response is lost: LE Advertising Report, ADV_IND.
@@ -173,8 +172,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func closingTheAdapterLeavesNoScanBehind() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             let stream = try await adapter.scan()
             #expect(fixture.kernel.isScanning())
             await adapter.close()
@@ -229,8 +227,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func aCancelledSearchEndsAndStopsTheScan() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             for milliseconds in [0, 1, 5, 100, 2000] {
                 let search = fixture.begin { try await adapter.firstAdvertisement(timeout: nil) { _ in false } }
                 try await fixture.radio.sleep(for: .milliseconds(milliseconds))
@@ -257,8 +254,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func aControllerThatNeverAnswersIsToldSo() async throws {
-        try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
             fixture.kernel.setSilent(true, adapter: 0)
             let time = await fixture.duration {
                 let error = await failure { _ = try await adapter.scan() }

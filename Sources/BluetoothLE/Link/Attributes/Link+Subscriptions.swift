@@ -116,13 +116,11 @@ extension Link {
     /// Ends the subscriptions to a characteristic that has changed.
     func endSubscriptions(to handle: AttributeHandle) {
         let operation = BluetoothError.Operation("receive values", peer: peer, attribute: handle)
-        guard let bearer = try? bearer(for: operation) else { return }
-        bearer.peerServer.subscribers.finish(.attributesChanged(operation), of: handle)
+        mainBearer?.peerServer.subscribers.finish(.attributesChanged(operation), of: handle)
     }
 
     private func unsubscribe(_ id: UInt64, from handle: AttributeHandle, configuredBy descriptor: AttributeHandle?) {
-        let operation = BluetoothError.Operation("unsubscribe", peer: peer, attribute: handle)
-        guard let bearer = try? bearer(for: operation) else { return }
+        guard let bearer = mainBearer else { return }
         bearer.peerServer.subscribers.remove(id, for: handle)
         // The handle may belong to another attribute by now.
         if let descriptor, databaseIfAny?.isStale(descriptor, .clientCharacteristicConfiguration) == true { return }

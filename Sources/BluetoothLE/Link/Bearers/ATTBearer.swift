@@ -10,6 +10,7 @@ import Logging
 ///
 /// The protocol's rules are in ``ATTBearerCore``; this class adds the channel, the timers and the roles of both sides.
 /// Confined to the event loop, with its link, which passes it the channel's events.
+// Holds more than ten variables: the core is one of them; the others are what it needs of a channel, a clock and a link.
 final class ATTBearer {
     private let mark: ComponentCount.Mark
     let channel: any HostChannel
@@ -19,7 +20,7 @@ final class ATTBearer {
     private let record: BearerRecord
     /// The reason of the end; nil while the bearer is open.
     private(set) var closeReason: BluetoothError?
-    private weak var owner: (any BearerOwner)?
+    private weak var link: Link?
     private let membership: Membership
     /// Called when no request is in flight, while the bearer quiesces.
     private var onQuiesced: (() -> Void)?
@@ -41,25 +42,21 @@ final class ATTBearer {
     /// Creates a bearer over a connected channel.
     ///
     /// - Parameters:
-    ///   - localServer: the attributes served to the peer's client.
-    ///   - owner: receives the bearer's events; not retained.
+    ///   - link: receives the bearer's events; not retained.
     ///   - main: for an enhanced bearer, the fixed channel's bearer and this one's number.
-    init(
-        _ channel: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
-        minimumKeySize: Int, loop: EventLoop, log: Logger, of owner: any BearerOwner,
-        enhancing main: (bearer: ATTBearer, id: UInt64)? = nil
-    ) {
-        mark = loop.components.mark("ATTBearer")
+    init(_ channel: any HostChannel, of link: Link, enhancing main: (bearer: ATTBearer, id: UInt64)? = nil) {
+        mark = link.loop.components.mark("ATTBearer")
         self.channel = channel
         var server = GATTServer(
-            limits: GATTServer.Limits(receiveMTU: receiveMTU, minimumEncryptionKeySize: minimumKeySize))
+            limits: GATTServer.Limits(
+                receiveMTU: link.configuration.receiveMTU, minimumEncryptionKeySize: link.minimumKeySize))
         server.asksForAuthorization = true
         core = ATTBearerCore(server: server, isEnhanced: main != nil)
-        timers = BearerLoopTimers(on: loop)
-        record = BearerRecord(of: peer, in: log)
-        self.owner = owner
+        timers = BearerLoopTimers(on: link.loop)
+        record = BearerRecord(of: link.peer, in: link.log)
+        self.link = link
         membership = if let main { .enhanced(main.id, WeakReference(to: main.bearer)) } else { .main }
-        peerClient = PeerClient(of: localServer)
+        peerClient = PeerClient(of: link.localServer)
     }
 
     deinit {
@@ -141,7 +138,7 @@ final class ATTBearer {
             if localServer.withDatabase({ core.encodeValue(database: $0, into: &writer) }) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
         case .began(let transaction): transaction.began()
-        case .clientChanged: owner?.clientChanged()
+        case .clientChanged: link?.clientChanged()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): channel.setReading(isOn)
         case .quiet: onQuiesced.take()?()
@@ -210,7 +207,7 @@ final class ATTBearer {
         case .handleValueIndication(let handle, let value):
             if let range = peerServer.serviceChanged.receiveIndication(of: handle, value) {
                 // The database is invalidated before the subscribers of Service Changed receive it.
-                owner?.servicesChanged(in: range)
+                link?.servicesChanged(in: range)
                 guard peerServer.subscribers.contains(handle) else { return }
             }
             deliver(value, of: handle, as: .indication)
@@ -239,10 +236,10 @@ final class ATTBearer {
     func channelEnded(_ error: ChannelFailure) {
         guard !isClosed else { return }
         core.channelEnded()
-        guard error.kind != .notEncrypted, let owner else {
+        guard error.kind != .notEncrypted, let link else {
             return close(channel.error(error, .link(peer)))
         }
-        if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
+        if let reason = link.reasonOfEnd(error, of: self) { close(reason) }
     }
 
     /// Closes the channel and fails all operations with the given reason. Only the first reason counts.
@@ -258,26 +255,8 @@ final class ATTBearer {
         // The channel of an enhanced bearer is not shared.
         if hasChannelEnded || id != nil { channel.close() } else { channel.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
-        owner?.bearerHasEnded(self, reason)
+        link?.bearerHasEnded(self, reason)
     }
-}
-
-/// The owner of bearers, which receives their events.
-protocol BearerOwner: AnyObject {
-    /// Returns the reason for the end of a bearer's channel; nil if ``ATTBearer/close(_:)`` follows later.
-    func reasonOfEnd(_ failure: ChannelFailure, of bearer: ATTBearer) -> BluetoothError?
-    /// Handles the end of a bearer, from either side.
-    func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
-    /// The security of the link and the bond of the peer's client; nil after the end of the link.
-    var clientSecurity: BearerSecurity? { get }
-    /// Handles the peer's client before a request or a command of it is processed, if it is awaited.
-    func clientBecomesActive()
-    /// Handles a change of the client's state without a request.
-    func clientChanged()
-    /// Handles an event of the peer's client that concerns the program.
-    func handle(_ event: GATTServerEvent, from bearer: UInt64?)
-    /// Handles a change of the peer's attributes.
-    func servicesChanged(in range: AttributeHandleRange)
 }
 
 // MARK: - The peer's client
@@ -304,7 +283,7 @@ extension ATTBearer {
 
     /// Updates the link's security in the server, if any attribute requires security.
     func updateSecurity() {
-        guard localServer.isProtected, let security = owner?.clientSecurity else { return }
+        guard localServer.isProtected, let security = link?.clientSecurity else { return }
         core.server.security = security
     }
 
@@ -328,15 +307,15 @@ extension ATTBearer {
     /// Responds to a request of the peer's client. Further requests wait in the host while the response cannot be sent.
     private func receiveFromClient(_ bytes: RawSpan) {
         updateSecurity()
-        if peerClient.isAwaited { owner?.clientBecomesActive() }
+        if peerClient.isAwaited { link?.clientBecomesActive() }
         report(peerClient.serve(&core, enhancing: mainBearer) { $0.receive(bytes, database: &$1) })
     }
 
-    /// Passes events of the client to the owner.
+    /// Passes events of the client to the link.
     private func report(_ events: [GATTServerEvent]) {
         for event in events {
             if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
-            owner?.handle(event, from: id)
+            link?.handle(event, from: id)
         }
     }
 }

@@ -177,7 +177,7 @@ final class EnhancedBearers {
             let index = entries.firstIndex(where: { $0.id == id }), case .opening(let call) = entries[index].state
         else { return }
         let channel = entries[index].channel
-        let bearer = link.makeBearer(channel, enhancing: (main, id))
+        let bearer = ATTBearer(channel, of: link, enhancing: (main, id))
         // The channel's MTUs determine the bearer's ATT_MTU (Core Vol 3 Part F §3.2.8).
         if let units = channel.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
         entries[index].state = .open(bearer)

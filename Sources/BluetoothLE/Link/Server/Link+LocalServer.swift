@@ -85,6 +85,7 @@ extension Link {
             address: peer, security: security, isBonded: security.isEncrypted && bondedPeer.isBonded(self))
     }
 
+    /// The security of the link and the bond of the peer's client; nil after the end of the link.
     var clientSecurity: BearerSecurity? {
         guard let security = securityReportedFirst else { return nil }
         guard security.isEncrypted else {
@@ -117,8 +118,10 @@ extension Link {
 
     // MARK: Answering
 
+    /// Handles the peer's client before a request or a command of it is processed, if it is awaited.
     func clientBecomesActive() { bondedPeerIfAny?.restore(self) }
 
+    /// Handles a change of the client's state without a request.
     func clientChanged() { bondedPeerIfAny?.persistClientState(self) }
 
     /// Handles an event of the peer's client on an enhanced bearer, or, with nil, on the fixed channel.

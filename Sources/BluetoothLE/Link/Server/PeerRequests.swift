@@ -9,6 +9,7 @@ import Logging
 ///
 /// A receiver of events has each request at once; handlers are called one at a time. Owned by its link, which is passed to
 /// each call.
+// Holds more than ten variables: the queue of the handlers and the questions to receivers share deadlines and a timer.
 final class PeerRequests {
     private let mark: ComponentCount.Mark
 

@@ -77,17 +77,7 @@ final class HCISocketState: SocketState {
 }
 
 /// A kernel's raw sockets, including those of removed adapters.
-final class RawSockets {
-    private var sockets: [HCISocketState] = []
-
-    func add(_ socket: HCISocketState) {
-        sockets.append(socket)
-    }
-
-    func remove(_ socket: HCISocketState) {
-        sockets.removeAll { $0 === socket }
-    }
-
+final class RawSockets: SocketList<HCISocketState> {
     func hasOne(of adapter: UInt16) -> Bool { sockets.contains { $0.index == adapter } }
 
     /// Delivers a packet of an adapter to all sockets but the sender.

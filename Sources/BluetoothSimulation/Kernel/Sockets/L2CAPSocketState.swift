@@ -233,14 +233,9 @@ final class L2CAPSocketState: SocketState {
         connection?.pump()
     }
 
-    /// Handles a frame that is not the last of its SDU.
-    func frameArrived() {
-        takeFrame()
-    }
-
     /// Records a frame; one without a credit ends the channel.
     @discardableResult
-    private func takeFrame() -> Bool {
+    func frameArrived() -> Bool {
         guard state == .connected else { return false }
         guard credits.frameArrived() else {
             state = .ended
@@ -266,7 +261,7 @@ final class L2CAPSocketState: SocketState {
         // Credits limit the sender of a connection-oriented channel; on fixed ones excess packets are lost.
         var hasCredits = false
         if case .dynamic = key {
-            guard takeFrame() else { return }
+            guard frameArrived() else { return }
             hasCredits = true
         }
         guard packet.count <= Int(receiveMTU) else {

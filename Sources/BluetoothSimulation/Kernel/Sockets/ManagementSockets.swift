@@ -4,20 +4,11 @@ import BluetoothHCI
 import BluetoothManagement
 
 /// A kernel's management sockets, and the faults injected into its replies.
-final class ManagementSockets {
-    private(set) var sockets: [ManagementSocketState] = []
+final class ManagementSockets: SocketList<ManagementSocketState> {
     /// Commands that are refused, as when another program is in the way.
     private var refusals: [ManagementOpcode: ManagementStatus] = [:]
     /// Commands that are never answered.
     private var silentOpcodes: Set<ManagementOpcode> = []
-
-    func add(_ socket: ManagementSocketState) {
-        sockets.append(socket)
-    }
-
-    func remove(_ socket: ManagementSocketState) {
-        sockets.removeAll { $0 === socket }
-    }
 
     func setRefusal(_ status: ManagementStatus?, of opcode: ManagementOpcode) {
         refusals[opcode] = status

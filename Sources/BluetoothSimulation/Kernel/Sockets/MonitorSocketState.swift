@@ -113,18 +113,8 @@ extension ManagementSocketState {
 }
 
 /// A kernel's monitor: reports the packets between it, its controllers and programs.
-final class Monitor {
-    private var sockets: [MonitorSocketState] = []
-
+final class Monitor: SocketList<MonitorSocketState> {
     var hasListeners: Bool { !sockets.isEmpty }
-
-    func add(_ socket: MonitorSocketState) {
-        sockets.append(socket)
-    }
-
-    func remove(_ socket: MonitorSocketState) {
-        sockets.removeAll { $0 === socket }
-    }
 
     /// Reports to all sockets, if there are any.
     func report(
