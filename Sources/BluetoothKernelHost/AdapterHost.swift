@@ -28,15 +28,10 @@ package final class AdapterHost: Host {
         controller = KernelController(
             adapterRecord.information, in: directory, management: management, on: kernel, log: log, trace: trace)
         let links = controller.links
-        let ends = LinkEndAttribution(
-            of: adapterRecord, directory, on: kernel.loop,
-            isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
-        let ending = LingeringLinks(links, of: adapterRecord.information.address, on: kernel.loop)
-        ending.controller.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
-        ending.controller.onUnconfirmed = { [weak health = controller.health] peer in
-            health?.report(.linkStalled(peer), isCertain: false)
-        }
-        channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
+        let ends = LinkEndAttribution(of: adapterRecord, directory, controller, on: kernel.loop)
+        let ending = LingeringLinks(
+            controller, ends, of: adapterRecord.information.address, on: kernel.loop)
+        channels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
         advertiser = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
         links.onLinkEnded = { [weak ending, weak controller] handle in
             ending?.linkEnded(handle)
@@ -55,7 +50,6 @@ package final class AdapterHost: Host {
             central: environment.hasNetRaw ? nil : error, peripheral: environment.hasNetAdmin ? nil : error)
     }
 
-    package var links: any HostLinks { controller.links }
     package var scanning: any HostScanning { controller.scanning }
     package var advertising: any HostAdvertising { advertiser }
     package var health: any HostHealth { controller.health }

@@ -11,6 +11,7 @@ import BluetoothManagement
 /// It follows the management socket, and the radio switches if this process may.
 //
 // Lives on the loop, with its owner.
+// Holds more than ten variables: most are what it is given to follow one list of adapters.
 package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop

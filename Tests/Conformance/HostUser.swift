@@ -12,22 +12,25 @@ import Testing
 /// A user of an adapter's host, like a session, that records its events.
 actor HostUser: LoopActor {
     nonisolated let loop: EventLoop
-    /// The events: `advertising 1 settled`, `report 00:…`, `channel writable`, `adapter off`.
+    /// The events: `advertising 1 settled`, `report 00:… NAME`, `channel writable`, `adapter off`.
     nonisolated let told = Journal<String>()
     /// The adapter's address after its preparation.
     nonisolated let address: BluetoothAddress
-    private let directory: any HostDirectory
-    private let adapterRecord: AdapterRecord
-    private let host: any Host
+    let directory: any HostDirectory
+    let adapterRecord: AdapterRecord
+    let host: any Host
     private let keys: any HostKeys
-    private let receiver: Receiver
+    let receiver: Receiver
     private let directoryReceiver: DirectoryJournal
-    private var listener: (any HostChannelListener)?
-    private var channel: (any HostChannel)?
-    private var link: (any HostLink)?
+    var listener: (any HostChannelListener)?
+    var channel: (any HostChannel)?
+    /// The link's channel, while another of its channels is in use.
+    var first: (any HostChannel)?
+    private var request: LinkRequest?
+    var link: (any HostLink)?
 
     /// The receiver of the host's events, and of the channel's packets and events.
-    private final class Receiver: HostReceiver, ChannelReceiver {
+    final class Receiver: HostReceiver, ChannelReceiver {
         private let told: Journal<String>
 
         init(_ told: Journal<String>) { self.told = told }
@@ -35,7 +38,8 @@ actor HostUser: LoopActor {
         func receive(_ reports: AdvertisingReports) {
             var reports = reports
             while let report = try? reports.next() {
-                if let address = report.address { told.add("report \(address)") }
+                let name = AdvertisementData(report.data).localName ?? ""
+                if let address = report.address { told.add("report \(address) \(name)") }
             }
         }
         func receive(_ event: HostEvent) {
@@ -55,15 +59,18 @@ actor HostUser: LoopActor {
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
-        func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
+        func channelEnded(_ reason: BluetoothError) {
+            told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
+        }
     }
 
     /// Prepares an adapter.
     @discardableResult
-    static func make(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> HostUser {
+    static func make(_ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore? = nil) async throws -> HostUser
+    {
         let loop = fixture.kernel.loop
         let opening = Opening(loop)
-        let user = try await opening.open(fixture.kernel, adapter.index)
+        let user = try await opening.open(fixture.kernel, adapter.index, store)
         fixture.atEnd { user.assumeIsolated { $0.close() } }
         return user
     }
@@ -118,10 +125,10 @@ actor HostUser: LoopActor {
 
         init(_ loop: EventLoop) { self.loop = loop }
 
-        func open(_ kernel: any BluetoothKernel, _ index: UInt16) async throws -> HostUser {
+        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore?) async throws -> HostUser {
             let directory = try await kernel.provider().makeDirectory(log: Logger(label: "test"))
             let found = try #require(directory.adapter(AdapterID(hci: index)))
-            let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: nil)
+            let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: store)
             return HostUser(directory, ready)
         }
     }
@@ -132,6 +139,7 @@ actor HostUser: LoopActor {
     }
 
     func close() {
+        first?.close()
         channel?.close()
         listener?.close()
         let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
@@ -160,44 +168,41 @@ actor HostUser: LoopActor {
     }
 
     func listen() throws {
-        listener = try host.channels.listen(.attribute, L2CAPOptions()) { [self] channel in
+        listener = try host.channels.listen(.attribute, L2CAPOptions(), .init("listen")) { [self] channel in
             take(channel)
             return receiver
         }
     }
 
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress
-    ) async throws -> UInt64? {
-        try await host.links.beginInitialParameters(parameters, for: peer, timeout: .seconds(5))
+    /// Prepares the request of the next connect.
+    func prepare(
+        to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil, on phys: LEPHYSet = []
+    ) async throws {
+        let request = LinkRequest(
+            to: peer, .attribute, .init("connect"), until: loop.now.advanced(by: .seconds(10)))
+        (request.parameters, request.phys) = (parameters, phys)
+        self.request = request
+        try await host.channels.prepare(request)
+        request.deadline = nil
     }
-
-    func endInitialParameters(_ number: UInt64) { host.links.endInitialParameters(number) }
-
-    func beginConnecting(on phys: LEPHYSet) async throws -> UInt64? {
-        try await host.links.beginConnecting(on: phys, .init("connect"), timeout: .seconds(5))
-    }
-
-    func endConnecting(_ number: UInt64) { host.links.endConnecting(number) }
 
     /// Starts to connect; events report the result.
-    func connect(to peer: BluetoothAddress) async throws {
-        host.links.beginFollowing()
-        await host.scanning.prepareToConnect(timeout: .seconds(5))
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
-        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), receiver)
+    func connect(to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil) async throws {
+        try await prepare(to: peer, parameters)
+        try connectAsPrepared()
     }
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { host.channels.isWayClear(to: peer) }
+    func endRequest() { request?.end() }
 
-    func makeWay(to peer: BluetoothAddress) async throws {
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
+    func connectAsPrepared() throws {
+        if let request { channel = try host.channels.connect(request, receiver) }
     }
 
     /// Ends the link, as after a failed pairing.
     func disconnect(_ peer: BluetoothAddress) { host.pairing.disconnect(peer, connectedAs: peer) }
 
-    private func take(_ channel: any HostChannel) {
+    func take(_ channel: any HostChannel) {
+        first = first ?? self.channel
         self.channel = channel
         told.add("channel from \(channel.peer)")
     }
@@ -210,19 +215,13 @@ actor HostUser: LoopActor {
 
     /// Follows the link; returns its known state.
     func attach() throws -> String {
-        let handle = try #require(channel?.linkHandle)
-        link = host.links.attach(handle) { [told] in told.add("link encrypted") }
+        link = channel?.attach { [told] in told.add("link encrypted") }
         return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 
     func rssi() async throws -> Int? {
         let link = try #require(link)
         return try await link.rssi(.init("read the RSSI"), timeout: .seconds(5))
-    }
-
-    func reasonOfEnd() -> DisconnectReason? {
-        let failure = ChannelFailure(.closedByPeer, .kernel(KernelError("recv", .connectionReset)))
-        return link?.reasonOfEnd(address, failure).disconnectReason
     }
 
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
@@ -256,7 +255,14 @@ actor HostUser: LoopActor {
         try await directory.bring(adapter, to: isOn ? .ready(.init(power: .powerOn)) : .off, store: nil)
     }
 
-    func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
+    func leave() {
+        let reason = BluetoothError(.adapterOff, .init("use the adapter"), "off")
+        host.suspend(reason)
+        host.advertising.adapterBecameUnavailable(reason, comesBack: true)
+    }
 
-    func resume() { host.resume(with: adapterRecord.information) }
+    func resume() {
+        host.resume(with: adapterRecord.information)
+        host.advertising.adapterBecameAvailable()
+    }
 }

@@ -18,7 +18,6 @@ package protocol HostProvider: Sendable {
 // Lives on the loop, with the session.
 package protocol Host: AnyObject {
     var channels: any HostChannels { get }
-    var links: any HostLinks { get }
     var scanning: any HostScanning { get }
     var advertising: any HostAdvertising { get }
     var pairing: any HostPairing { get }

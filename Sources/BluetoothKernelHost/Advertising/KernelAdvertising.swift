@@ -8,6 +8,7 @@ import BluetoothManagement
 /// The advertising of a program on an adapter: sends the changes to the kernel and follows its events.
 //
 // Lives on the loop, with the session.
+// Holds more than ten variables: most are what it is given to send one table of sets.
 final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord

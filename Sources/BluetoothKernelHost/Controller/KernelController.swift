@@ -10,6 +10,7 @@ import Logging
 /// The socket is open as long as a component needs it; without radio activity it receives nothing.
 //
 // Lives on the loop, with the adapter.
+// Holds more than ten variables: the parts of a controller, and what they are given.
 package final class KernelController: HCIReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
@@ -39,10 +40,22 @@ package final class KernelController: HCIReceiver {
         self.scanner = scanner
         health = KernelHealth(of: adapter.publicAddress, commands, management, scanner, on: kernel)
         commands.receiver = self
-        links.isLeaving = { [weak scanner] in scanner?.isLeaving ?? false }
     }
 
     package var scanning: any HostScanning { scanner }
+
+    /// Whether the adapter is being powered off, according to its commands.
+    var isPoweringOff: Bool {
+        commands.receiveWaiting()
+        return scanner.isLeaving
+    }
+
+    /// Prepares the kernel for a request; releasing the result undoes it.
+    nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) -> AnyObject {
+        let preparation: AnyObject = request.channel == .attribute ? try await links.prepare(request) : self
+        await scanner.prepareToConnect(timeout: request.remaining(at: kernel.loop.now))
+        return preparation
+    }
 
     /// Whether the socket is open.
     package var hasSocket: Bool { commands.hasSocket }

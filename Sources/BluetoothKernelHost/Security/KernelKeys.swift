@@ -8,6 +8,7 @@ import BluetoothManagement
 /// The keys of one adapter's devices in the kernel, and the events of those that pairing makes.
 //
 // Lives on the loop, with the bonds.
+// Holds more than ten variables: the keys of one adapter are loaded, announced and reported together.
 package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel

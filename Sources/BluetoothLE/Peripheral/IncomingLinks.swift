@@ -18,7 +18,6 @@ final class IncomingLinks {
     private let server: LocalServer
     private let registry: LinkRegistry
     private let pairings: Pairings
-    private let hostLinks: any HostLinks
     private let loop: EventLoop
     private let log: Logger
     /// The listener for unaccepted links. The kernel prefers the program's own listener, which is newer.
@@ -35,14 +34,13 @@ final class IncomingLinks {
 
     init(
         making maker: LinkMaker, _ server: LocalServer, _ registry: LinkRegistry, _ pairings: Pairings,
-        _ hostLinks: any HostLinks, on loop: EventLoop, log: Logger
+        on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("IncomingLinks")
         self.maker = maker
         self.server = server
         self.registry = registry
         self.pairings = pairings
-        self.hostLinks = hostLinks
         self.loop = loop
         self.log = log
     }
@@ -65,21 +63,11 @@ final class IncomingLinks {
         if listener == nil { reportOtherListener() }
         let links = AcceptedLinks(options, operation, on: loop)
         // Before the first link arrives, so that it can have enhanced bearers.
-        if options.enhancedBearers > 0 {
-            do {
-                try listenForEnhancedBearers(links.listener, options)
-            } catch {
-                throw maker.channels.error(error, .listeningForBearers(operation))
-            }
-        }
-        do {
-            try links.listener.listen(.attribute, by: maker.channels, options.socketOptions) {
-                [weak self, weak links] channel in
-                guard let self, let links else { return nil }
-                return accept(channel, for: links, options)
-            }
-        } catch {
-            throw maker.channels.error(error, .listening(operation))
+        if options.enhancedBearers > 0 { try listenForEnhancedBearers(links.listener, options, operation) }
+        try links.listener.listen(.attribute, by: maker.channels, options.socketOptions, operation) {
+            [weak self, weak links] channel in
+            guard let self, let links else { return nil }
+            return accept(channel, for: links, options)
         }
         let bound = LoopBound((WeakReference(to: self), WeakReference(to: links)), on: loop)
         links.listener.whenEnded {
@@ -87,8 +75,6 @@ final class IncomingLinks {
             if let links = links.object { incoming.object?.stopAccepting(links) }
         }
         server.reportFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
-        // Before the first link arrives, so that none of the controller's events is missed.
-        hostLinks.beginFollowing()
         accepted = links
         claim(for: links)
         return links
@@ -98,7 +84,6 @@ final class IncomingLinks {
         guard let accepted, accepted === links else { return }
         self.accepted = nil
         server.reportFeatures([])
-        hostLinks.endFollowing()
         offersChanged()
     }
 
@@ -139,16 +124,12 @@ final class IncomingLinks {
         reportOtherListener()
         let options = IncomingConnectionOptions()
         do {
-            listener = try maker.channels.listen(.attribute, options.socketOptions) { [weak self] channel in
-                guard let self else { return nil }
-                return serve(channel, options)
-            }
-            hostLinks.beginFollowing()
+            listener = try maker.channels.listen(
+                .attribute, options.socketOptions, maker.operation("serve connections")
+            ) { [weak self] channel in self?.serve(channel, options) }
         } catch {
             // Not fatal: published services are also served on outgoing connections.
-            let operation = maker.operation("serve connections")
-            let reason = maker.channels.error(error, .listening(operation))
-            log.warning("incoming connections are not served: \(reason)")
+            log.warning("incoming connections are not served: \(error)")
         }
     }
 
@@ -168,7 +149,6 @@ final class IncomingLinks {
         guard let listener else { return }
         self.listener = nil
         listener.close()
-        hostLinks.endFollowing()
     }
 
     /// Stops listening and ends the unaccepted links.
@@ -215,13 +195,14 @@ final class IncomingLinks {
 
     /// Listens for enhanced bearers of any link, whichever side made the link.
     private func listenForEnhancedBearers(
-        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions
-    ) throws(ChannelFailure) {
+        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
         let socketOptions = L2CAPOptions(
             security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
             flowControl: .enhancedCreditBased)
         try listener.listen(
-            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions
+            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions,
+            operation
         ) { [registry] channel in
             // The newest link to a device is the one that is up; see ``LinkRegistry``.
             let link = registry.all.last {

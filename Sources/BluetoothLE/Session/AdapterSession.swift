@@ -72,7 +72,7 @@ package actor AdapterSession: LoopActor {
         health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
         let links = LinkRegistry(health)
         scheduler = ConnectScheduler(on: loop)
-        slots = LinkSlots(host.health, host.advertising, on: loop, ownLinkCount: { [links] in links.count })
+        slots = LinkSlots(host.health, host.advertising, links, on: loop)
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
         let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
         powerState = LoopBound(
@@ -81,11 +81,11 @@ package actor AdapterSession: LoopActor {
                 log: log), on: loop)
         channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, host.links, identities, bondManager, pairings, channels)
+            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings, channels)
         linkMaker = LinkMaker(
             of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         incoming = IncomingLinks(
-            making: linkMaker, localServer, links, pairings, host.links, on: loop, log: log)
+            making: linkMaker, localServer, links, pairings, on: loop, log: log)
         advertising = AdvertisingSets(host.advertising, incoming, on: loop)
         (self.links, self.pairings) = (links, LoopBound(pairings, on: loop))
     }
@@ -157,10 +157,7 @@ package actor AdapterSession: LoopActor {
 
     private func followPowerState() {
         _ = powerState.value.follow {
-            [
-                adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health,
-                weak powerState = powerState.value
-            ] turn in
+            [adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
@@ -175,11 +172,7 @@ package actor AdapterSession: LoopActor {
                 } else {
                     host.resume(with: adapterRecord.information)
                 }
-            case .changed(let before, let state, let reason?):
-                // One that was plugged in, or is no longer blocked, is off as well.
-                if before.isReady, state == .poweredOff, powerState?.isSwitchedOffHere == false {
-                    health.wasPoweredOff()
-                }
+            case .changed(_, _, let reason?):
                 host.advertising.adapterBecameUnavailable(reason, comesBack: health.willRestoreAdapter)
             case .changed(_, _, nil):
                 host.advertising.adapterBecameAvailable()

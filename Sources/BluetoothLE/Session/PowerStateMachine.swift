@@ -144,9 +144,6 @@ package final class PowerStateMachine: DirectoryReceiver {
             try await directory.bring(adapterRecord.information, to: .ready(requirements), store: store))
     }
 
-    /// Whether this program has powered the adapter off.
-    var isSwitchedOffHere: Bool { rules.isSwitchedOffHere }
-
     // MARK: Events
 
     package func receive(_ event: DirectoryEvent) {
@@ -213,6 +210,8 @@ package final class PowerStateMachine: DirectoryReceiver {
         followers(.changing(from: before, to: state, reason))
         stateSource.set(state)
         adapterRecord.state = state
+        // One that was plugged in, or is no longer blocked, is off as well.
+        if before.isReady, state == .poweredOff, !rules.isSwitchedOffHere { health.wasPoweredOff() }
         followers(.changed(from: before, to: state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()

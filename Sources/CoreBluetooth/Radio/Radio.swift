@@ -10,6 +10,8 @@ import Synchronization
 ///
 /// The adapter is opened for the first manager, followed through every change, and closed when the last manager has
 /// been released.
+//
+// Holds more than ten variables: the one adapter of all managers, from its opening to its closing.
 actor Radio: LoopActor {
     nonisolated let loop: EventLoop
     nonisolated let source: any AdapterSource

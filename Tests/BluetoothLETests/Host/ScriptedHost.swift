@@ -104,8 +104,7 @@ private final class ScriptedDirectory: HostDirectory {
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels,
-    HostHealth
+private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostChannels, HostHealth
 {
     private let host: ScriptedHost
     var settings = PairingSettings()
@@ -114,7 +113,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
     var channels: any HostChannels { self }
-    var links: any HostLinks { self }
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
     var pairing: any HostPairing { self }
@@ -226,7 +224,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Scanning
 
-    func prepareToConnect(timeout: Duration?) async {}
     func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
     func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
     func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> LEFeatures { [] }
@@ -254,51 +251,25 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func adapterBecameAvailable() {}
     func end(_ reason: BluetoothError) {}
 
-    // MARK: Links
-
-    func beginFollowing() {}
-    func endFollowing() {}
-
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endInitialParameters(_ number: UInt64) {}
-
-    func beginConnecting(
-        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endConnecting(_ number: UInt64) {}
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
-
     // MARK: Channels
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { true }
-
-    func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {}
-
-    func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? { other }
+    func followLinks() -> any AnyObject & Sendable { host }
+    func prepare(_ request: LinkRequest) async throws(BluetoothError) {}
 
     func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel {
-        host.note("connect \(peer)")
-        let channel = host.makeChannel(to: peer)
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
+    ) throws(BluetoothError) -> any HostChannel {
+        host.note("connect \(request.peer)")
+        let channel = host.makeChannel(to: request.peer)
         channel.receiver = receiver
         host.later { receiver.channelIsWritable() }
         return channel
     }
 
     func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener {
+    ) throws(BluetoothError) -> any HostChannelListener {
         host.note("listen")
         host.accept = accept
         return ScriptedListener(channel)
@@ -307,8 +278,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     let hasOtherListener = false
 
     func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
-
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
 
     func adapterBecameUnavailable(_ reason: BluetoothError) {}
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
@@ -320,11 +289,4 @@ private final class ScriptedListener: HostChannelListener {
     let channel: L2CAPChannel
     init(_ channel: L2CAPChannel) { self.channel = channel }
     func close() {}
-}
-
-extension BluetoothError {
-    /// The error for a scripted channel's failure.
-    static func scripted(_ failure: ChannelFailure) -> BluetoothError {
-        BluetoothError(.disconnected, .init("use the link"), "", cause: failure.cause, disconnectReason: .remote)
-    }
 }

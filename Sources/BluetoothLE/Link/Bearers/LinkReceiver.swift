@@ -19,8 +19,8 @@ final class LinkReceiver: ChannelReceiver {
         if let bearer { link.enhancedBearers.channelIsWritable(bearer, link) } else { link.channelIsWritable() }
     }
 
-    func channelEnded(_ failure: ChannelFailure) {
+    func channelEnded(_ reason: BluetoothError) {
         guard let link else { return }
-        if let bearer { link.enhancedBearers.channelEnded(bearer, failure, link) } else { link.channelEnded(failure) }
+        if let bearer { link.enhancedBearers.channelEnded(bearer, reason, link) } else { link.channelEnded(reason) }
     }
 }
