@@ -200,7 +200,7 @@ extension AdapterSession {
         _ request: LinkRequest, _ options: ConnectionOptions
     ) async -> Result<Connection, BluetoothError> {
         let (peer, deadline) = (request.peer, request.deadline)
-        let doubt = Doubt(on: loop, before: deadline) { [weak health] in health?.linkStalled(peer) }
+        let doubt = Doubt(on: loop, before: deadline) { [health] in health.linkStalled(peer) }
         defer { doubt.end() }
         var attempt = 1
         while true {
