@@ -46,7 +46,7 @@ extension Conformance {
 
         @Test(
             .proves(
-                "HostProvider: makeDirectory", "HostDirectory: loop, adapters, start, makeHost",
+                "HostProvider: makeDirectory", "HostDirectory: loop, adapters, makeHost",
                 "Host: start, scanning, advertising", "HostScanning: scan", "HostReceiver: receive",
                 "HostAdvertising: advertise, stop"))
         func whatOneAdvertisesTheOtherHears() async throws {
@@ -65,9 +65,9 @@ extension Conformance {
 
         @Test(
             .proves(
-                "Host: channels, links", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close",
-                "ChannelReceiver: receive, channelIsWritable, channelEnded", "HostLinks: beginFollowing, attach",
-                "HostLink: parameters, rssi, reasonOfEnd"))
+                "Host: channels", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close, attach",
+                "ChannelReceiver: receive, channelIsWritable, channelEnded",
+                "HostLink: parameters, rssi"))
         func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
             try await Self.run { central, peripheral in
                 try await Self.link(central, peripheral)
@@ -129,7 +129,7 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostChannels: isWayClear, makeWay"))
+        @Test(.proves("HostChannels: prepare"))
         func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
             try await Self.run { central, peripheral in
                 let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
@@ -175,7 +175,7 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostDirectory: follow, setPowered", "Host: suspend, resume"))
+        @Test(.proves("HostDirectory: receiver, bring", "Host: suspend, resume"))
         func anAdapterThatGoesOffIsToldAndComesBack() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()

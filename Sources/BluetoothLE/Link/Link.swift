@@ -62,7 +62,7 @@ final class Link {
         /// The number of callers that have the connection besides the first.
         var otherCallers = 0
         /// The owner of the connection.
-        var keeper: ((Connection) -> Void)?
+        weak var keeper: KeptConnections?
         var waiters = WaiterList<BluetoothError, BluetoothError>()
     }
 
@@ -177,11 +177,9 @@ final class Link {
 
     /// Takes ownership of the attribute channel of an incoming connection; returns its receiver.
     ///
-    /// - Parameter onEnd: called on the loop when the link has ended.
-    func accept(
-        _ channel: any HostChannel, onEnd: @escaping (Connection) -> Void
-    ) -> any ChannelReceiver {
-        followers.keeper = onEnd
+    /// - Parameter keeper: releases the connection when the link has ended.
+    func accept(_ channel: any HostChannel, keptBy keeper: KeptConnections? = nil) -> any ChannelReceiver {
+        followers.keeper = keeper
         establish(channel)
         attach()
         return LinkReceiver(self)
@@ -190,8 +188,11 @@ final class Link {
     /// Sets the program's handle.
     func setHandle(_ connection: Connection) { handle = connection }
 
-    /// Sets the owner of the connection; `onEnd` is called on the loop when the link has ended.
-    func keep(_ onEnd: @escaping (Connection) -> Void) { followers.keeper = onEnd }
+    /// The owner of the connection, which releases it when the link has ended.
+    var keeper: KeptConnections? {
+        get { followers.keeper }
+        set { followers.keeper = newValue }
+    }
 
     /// Registers the link with the host.
     ///
@@ -269,8 +270,7 @@ final class Link {
         registry?.remove(self)
         pairings?.linkEnded()
         followers.waiters.succeedAll(reason)
-        if let connection { followers.keeper?(connection) }
-        followers.keeper = nil
+        if let connection { keeper?.remove(connection) }
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
 

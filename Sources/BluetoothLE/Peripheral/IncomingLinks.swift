@@ -26,8 +26,7 @@ final class IncomingLinks {
     private(set) var accepted: AcceptedLinks? {
         didSet { useMayHaveChanged() }
     }
-    /// The links that the program has not accepted, oldest first.
-    private(set) var unclaimed: [Connection] = []
+    private let unclaimedConnections = KeptConnections()
     /// Whether an advertising set is connectable.
     var isAdvertised = false
     private var isClosed = false
@@ -44,6 +43,9 @@ final class IncomingLinks {
         self.loop = loop
         self.log = log
     }
+
+    /// The links that the program has not accepted, oldest first.
+    var unclaimed: [Connection] { unclaimedConnections.all }
 
     /// Whether this object listens for links that the program does not accept.
     var isServing: Bool { listener != nil }
@@ -90,23 +92,18 @@ final class IncomingLinks {
     private func accept(
         _ channel: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
     ) -> any ChannelReceiver {
-        let (connection, receiver) = make(channel, options) { [weak links] in links?.remove($0) }
-        // A link that has already ended was reported to `onEnd` before it was stored.
+        let (connection, receiver) = make(channel, options, keptBy: links.kept)
+        // A link that has already ended would stay.
         if connection.isConnectedNow { links.add(connection) }
         return receiver
     }
 
     /// Delivers the unaccepted links to the program.
     private func claim(for links: AcceptedLinks) {
-        for connection in takeUnclaimed() {
-            connection.core.value.keep { [weak links] in links?.remove($0) }
+        for connection in unclaimedConnections.takeAll() {
+            connection.core.value.keeper = links.kept
             links.add(connection)
         }
-    }
-
-    private func takeUnclaimed() -> [Connection] {
-        defer { unclaimed = [] }
-        return unclaimed
     }
 
     // MARK: Serving
@@ -155,7 +152,7 @@ final class IncomingLinks {
     func endServing() {
         stopServing()
         useMayHaveChanged()
-        for connection in takeUnclaimed() { connection.disconnectNow() }
+        for connection in unclaimedConnections.takeAll() { connection.disconnectNow() }
     }
 
     /// Ends all listening when the adapter is closed.
@@ -174,23 +171,21 @@ final class IncomingLinks {
                 metadata: ["peer": "\(channel.peer)"])
             return nil
         }
-        let (connection, receiver) = make(channel, options) { [weak self] connection in
-            self?.unclaimed.removeAll { $0 === connection }
-        }
-        // A link that has already ended was reported to `onEnd` before it was stored.
-        if connection.isConnectedNow { unclaimed.append(connection) }
+        let (connection, receiver) = make(channel, options, keptBy: unclaimedConnections)
+        // A link that has already ended would stay.
+        if connection.isConnectedNow { unclaimedConnections.add(connection) }
         return receiver
     }
 
     // MARK: Channels
 
-    /// Makes a connection of an incoming channel; `onEnd` is called on the loop after its link has ended.
+    /// Makes a connection of an incoming channel; `keeper` releases it when its link has ended.
     private func make(
-        _ channel: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
+        _ channel: any HostChannel, _ options: IncomingConnectionOptions, keptBy keeper: KeptConnections
     ) -> (connection: Connection, receiver: any ChannelReceiver) {
         let connection = maker.makeConnection(
             to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security)
-        return (connection, connection.core.value.accept(channel, onEnd: onEnd))
+        return (connection, connection.core.value.accept(channel, keptBy: keeper))
     }
 
     /// Listens for enhanced bearers of any link, whichever side made the link.
