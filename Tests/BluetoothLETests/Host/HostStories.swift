@@ -44,6 +44,13 @@ import BluetoothLE
         }
     }
 
+    @Test func onlyTheSocketsOfAKernelAreRecordedAndExamined() async throws {
+        try await Self.run { host, _ in
+            #expect(await failure { _ = try await PacketTrace.open("/dev/null", on: host) }?.code == .unsupported)
+            #expect(await Diagnosis.run(on: host).findings.map(\.subject) == ["process"])
+        }
+    }
+
     @Test func aScanReceivesReportsAndIsResumed() async throws {
         try await Self.run { host, adapter in
             var options = ScanOptions()
