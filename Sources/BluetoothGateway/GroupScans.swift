@@ -165,8 +165,7 @@ final class GroupScan {
 
     /// Handles the end of the scan of one adapter.
     private func ended(_ id: Int, _ reason: BluetoothError?) {
-        guard isOpen, tasks.removeValue(forKey: id) != nil else { return }
-        guard let reason else { return }
+        guard isOpen, tasks.removeValue(forKey: id) != nil, let reason else { return }
         if !reason.concernsAdapter { failures[id] = reason }
         let waits = options.whenAdapterUnavailable == .resume && reason.concernsAdapter
         if tasks.isEmpty, !waits { return finish(reason) }

@@ -10,6 +10,7 @@ import BluetoothSystem
 //
 // Unchecked: used on the loop's thread only, as the kernel seam requires; a socket dropped elsewhere is passed to that
 // thread to be closed (`EpollDriver.closeUnused`).
+// Holds more than ten variables: one descriptor from its attempt to connect to its end.
 final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     private let driver: EpollDriver
     private(set) var descriptor: FileDescriptor

@@ -45,6 +45,7 @@ struct Registration {
 //
 // Unchecked because of the table, the buffers and the endings, which only the loop's thread uses: `wait` runs on it,
 // and sockets are used on it. State shared with other threads is immutable, atomic or under a mutex.
+// Holds more than ten variables: one thread's descriptors and buffers, and what other threads leave for it.
 final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     private struct Slot {
         var generation: UInt32 = 0

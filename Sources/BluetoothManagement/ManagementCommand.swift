@@ -47,6 +47,9 @@ extension ManagementCommand {
     /// The opcode.
     public var opcode: ManagementOpcode { Self.opcode }
 
+    /// The name in the kernel's documentation.
+    public var name: String { Self.definition.name }
+
     /// Whether the parameters contain a secret: no.
     public static var carriesSecret: Bool { false }
 

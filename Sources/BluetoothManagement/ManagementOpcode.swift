@@ -13,6 +13,8 @@ public struct ManagementOpcode: PacketCode, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
+    // Names for programs that simulate a kernel's faults.
+
     /// Read Management Version Information.
     public static let readVersionInformation = ManagementReadVersionInformation.opcode
     /// Read Management Supported Commands.
@@ -107,7 +109,9 @@ public struct ManagementOpcode: PacketCode, Hashable, Sendable {
     public static let addExtendedAdvertisingData = ManagementAddExtendedAdvertisingData.opcode
 
     /// The type of the opcode's command; nil if it has none.
-    package var type: (any ManagementCommand.Type)? { Self.types.first { $0.opcode == self } }
+    package var type: (any ManagementCommand.Type)? { Self.typesByOpcode[self] }
+
+    private static let typesByOpcode = Dictionary(uniqueKeysWithValues: types.map { ($0.opcode, $0) })
 
     /// All commands that have a type.
     package static let types: [any ManagementCommand.Type] = [

@@ -2,6 +2,8 @@ import BluetoothLE
 import BluetoothLoop
 
 /// The links of a UART that outlives them: opens one after the other, and moves the bytes.
+//
+// Holds more than ten variables: one UART through all its links, with its device and its followers.
 actor KeptDriver: LoopActor, KeptLinks {
     static func isFinal(_ reason: BluetoothError) -> Bool {
         reason.code == .attributeProtocol || reason.isLossOfBytes

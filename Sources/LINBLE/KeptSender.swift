@@ -2,6 +2,8 @@ import BluetoothLE
 import BluetoothLoop
 
 /// The sending side of a UART that outlives links: the program's bytes wait in it for a link.
+//
+// Holds more than ten variables: the unsent bytes of one UART, and the callers that wait for them.
 actor KeptSender: LoopActor {
     private let mark: ComponentCount.Mark
     nonisolated let loop: EventLoop

@@ -1,5 +1,6 @@
 import BluetoothLE
 
+// Holds more than ten variables: most are what it was opened with.
 /// A UART at the other end of a Bluetooth link, such as that of a LINBLE: a byte stream in both directions.
 ///
 /// It exists only while it is usable, that is after the device has confirmed the subscription: a LINBLE bridges its

@@ -12,14 +12,14 @@ import Testing
 @Suite struct KernelChannelTests {
     /// A channel with a scripted socket. Lives on the loop.
     private final class Place {
-        enum Event: Equatable { case writable, security(SecurityEvent), ended(ChannelFailure) }
+        enum Event: Equatable { case writable, security(SecurityEvent), ended(BluetoothError) }
 
         final class Receiver: ChannelReceiver {
             var events: [Event] = []
             func receive(_ packet: RawSpan) {}
             func channelIsWritable() { events.append(.writable) }
             func securityChanged(_ event: SecurityEvent) { events.append(.security(event)) }
-            func channelEnded(_ failure: ChannelFailure) { events.append(.ended(failure)) }
+            func channelEnded(_ reason: BluetoothError) { events.append(.ended(reason)) }
         }
 
         let socket: ScriptedSocket
@@ -63,10 +63,12 @@ import Testing
             try await radio.sleep(for: .milliseconds(29_999))
             #expect(await radio.loop.run { place.value.events } == [])
             try await radio.sleep(for: .milliseconds(2))
-            let failure = ChannelFailure(.notEncrypted, .kernel(KernelError("encrypt", .timedOut)))
-            #expect(await radio.loop.run { place.value.events } == [.ended(failure)])
-            let error = place.channelError(failure)
-            #expect(error.disconnectReason == .authentication)
+            guard case .ended(let reason)? = await radio.loop.run({ place.value.events.first }) else {
+                Issue.record("The channel is open.")
+                return
+            }
+            #expect(reason.disconnectReason == .authentication)
+            #expect(reason.cause == .kernel(KernelError("encrypt", .timedOut)))
         }
     }
 
@@ -141,12 +143,5 @@ import Testing
             }
             #expect(outcome == .failed(ChannelFailure(.other, .kernel(KernelError("send", .notConnected)))))
         }
-    }
-}
-
-extension LoopBound {
-    /// The program's error for a failure of the channel.
-    fileprivate func channelError(_ failure: ChannelFailure) -> BluetoothError {
-        .channel(failure, .link(BluetoothAddress(0x1234, kind: .public)), nil)
     }
 }

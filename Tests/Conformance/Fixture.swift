@@ -31,7 +31,8 @@ final class Fixture: Sendable {
     /// radio-legacy, since its commands are those of btvirt, and all else is that of radio-extended.
     static let runsAboveTheLink = environmentVariable("BAND") != "radio-legacy"
 
-    private static let isLinux = environmentVariable("BLUETOOTH_CONFORMANCE") == "linux"
+    /// Whether the kernel is the one that this runs on.
+    static let isLinux = environmentVariable("BLUETOOTH_CONFORMANCE") == "linux"
 
     /// Whether this process is privileged to change a real kernel's state; nil on the simulated one, which supports
     /// both.

@@ -8,7 +8,7 @@ extension Conformance {
     /// The behaviour of hosts that a session relies on: declarations, events and their order.
     @Suite struct HostStories {
         /// Runs a test with two adapters, as sessions use them.
-        private static func run(
+        static func run(
             _ story: @escaping @Sendable (_ central: HostUser, _ peripheral: HostUser) async throws -> Void
         ) async throws {
             try await Fixture.run { fixture in
@@ -18,11 +18,13 @@ extension Conformance {
         }
 
         /// Links the adapters: the second accepts links and advertises, and the first connects.
-        private static func link(_ central: HostUser, _ peripheral: HostUser) async throws {
+        static func link(
+            _ central: HostUser, _ peripheral: HostUser, _ parameters: LEConnectionParameters? = nil
+        ) async throws {
             try await peripheral.listen()
             await peripheral.advertise("seam")
             try #require(await peripheral.isTold("advertising 1 settled well"))
-            try await central.connect(to: peripheral.address)
+            try await central.connect(to: peripheral.address, parameters)
             try #require(await central.isTold("channel writable"))
             try #require(await peripheral.isTold("channel from \(central.address)"))
         }
@@ -42,7 +44,12 @@ extension Conformance {
             }
         }
 
-        @Test func whatOneAdvertisesTheOtherHears() async throws {
+        @Test(
+            .proves(
+                "HostProvider: makeDirectory", "HostDirectory: loop, adapters, makeHost",
+                "Host: start, scanning, advertising", "HostScanning: scan", "HostReceiver: receive",
+                "HostAdvertising: advertise, stop"))
+        func whatOneAdvertisesTheOtherHears() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()
                 await peripheral.advertise("seam")
@@ -56,7 +63,12 @@ extension Conformance {
             }
         }
 
-        @Test func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
+        @Test(
+            .proves(
+                "Host: channels", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close, attach",
+                "ChannelReceiver: receive, channelIsWritable, channelEnded",
+                "HostLink: parameters, rssi"))
+        func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
             try await Self.run { central, peripheral in
                 try await Self.link(central, peripheral)
                 #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
@@ -68,8 +80,7 @@ extension Conformance {
                 // btvirt's controllers do not support Read RSSI.
                 if !Fixture.isBtvirt { #expect(try await central.rssi() != nil) }
                 await peripheral.closeChannel()
-                #expect(await central.isTold("channel closed closedByPeer"))
-                #expect(await central.reasonOfEnd() == .remote)
+                #expect(await central.isTold("channel closed remote"))
             }
         }
 
@@ -77,28 +88,26 @@ extension Conformance {
         private static let wanted = LEConnectionParameters(
             intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
 
-        @Test func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
+        @Test(.proves("HostChannels: connect"))
+        func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
             try await Self.run { central, peripheral in
-                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
-                try await Self.link(central, peripheral)
-                #expect(number != nil)
+                try await Self.link(central, peripheral, Self.wanted)
                 let first = try await central.attach()
                 // Bumble's controllers report the same parameters of every link.
                 if Fixture.reportsParameters {
                     #expect(first == "interval 40 ms, latency 1, supervision timeout 3000 ms")
                 }
-                if let number { await central.endInitialParameters(number) }
             }
         }
 
-        @Test func theParametersOfALinkAreNotThoseOfTheNext() async throws {
+        @Test(.proves("HostChannels: connect"))
+        func theParametersOfALinkAreNotThoseOfTheNext() async throws {
             try await Self.run { central, peripheral in
-                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
-                try await Self.link(central, peripheral)
+                try await Self.link(central, peripheral, Self.wanted)
                 _ = try await central.attach()
-                if let number { await central.endInitialParameters(number) }
+                await central.endRequest()
                 await peripheral.closeChannel()
-                try #require(await central.isTold("channel closed closedByPeer"))
+                try #require(await central.isTold("channel closed remote"))
                 try await Self.linkAgain(central, peripheral)
                 try #require(await central.isTold("channel writable", times: 2))
                 let next = try await central.attach()
@@ -110,42 +119,46 @@ extension Conformance {
             }
         }
 
-        @Test func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
-            try await Self.run { central, _ in
-                let number = try await central.beginConnecting(on: .le1M)
-                #expect(number == nil)
+        @Test(.proves("HostChannels: prepare"))
+        func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
+            try await Self.run { central, peripheral in
+                try await central.prepare(to: peripheral.address, on: .le1M)
                 // None of the controllers has LE Coded.
-                let error = await failure { _ = try await central.beginConnecting(on: [.le1M, .leCoded]) }
+                let error = await failure { try await central.prepare(to: peripheral.address, on: [.le1M, .leCoded]) }
                 #expect(error?.code == .unsupported)
             }
         }
 
-        @Test func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
+        @Test(.proves("HostChannels: prepare"))
+        func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
             try await Self.run { central, peripheral in
                 let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
                 try await central.connect(to: absent)
-                #expect(await central.isWayClear(to: absent))
                 await central.closeChannel()
-                #expect(await !central.isWayClear(to: absent))
-                #expect(await central.isWayClear(to: peripheral.address))
-                try await central.makeWay(to: absent)
-                #expect(await central.isWayClear(to: absent))
+                #expect(await failure { try await central.connectAsPrepared() }?.code == .preempted)
+                try await central.connect(to: absent)
+                await central.closeChannel()
                 // Other peers can be connected to nevertheless.
                 try await Self.link(central, peripheral)
             }
         }
 
         /// The kernel's answer that it has no such link is waited for, and not the time that it keeps one.
-        @Test func aLinkThatIsGoneIsNotInTheWay() async throws {
+        @Test(.proves("HostPairing: disconnect")) func aLinkThatIsGoneIsNotInTheWay() async throws {
             try await Self.run { central, peripheral in
                 let start = central.loop.now
                 await central.disconnect(peripheral.address)
-                try await central.makeWay(to: peripheral.address)
+                try await central.prepare(to: peripheral.address)
                 #expect(start.duration(to: central.loop.now) < .seconds(2))
             }
         }
 
-        @Test func protectionIsRaisedAndKeysAreTold() async throws {
+        @Test(
+            .proves(
+                "HostDirectory: pairing", "HostPairing: receiver, reply, change, apply, keyStatus, loadKeys",
+                "PairingReceiver: receive", "ChannelReceiver: securityChanged", "AdapterStore: keys",
+                "HostChannel: security, raiseSecurity"))
+        func protectionIsRaisedAndKeysAreTold() async throws {
             try await Self.run { central, peripheral in
                 try await central.preparePairing()
                 try await peripheral.preparePairing()
@@ -164,7 +177,8 @@ extension Conformance {
             }
         }
 
-        @Test func anAdapterThatGoesOffIsToldAndComesBack() async throws {
+        @Test(.proves("HostDirectory: receiver, bring", "Host: adapterChanged"))
+        func anAdapterThatGoesOffIsToldAndComesBack() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()
                 try await central.setPowered(false)
@@ -180,6 +194,18 @@ extension Conformance {
                 #expect(await central.isTold("report \(peripheral.address)"))
                 await central.stopScan()
             }
+        }
+    }
+}
+
+extension Trait where Self == IssueHandlingTrait {
+    /// Names the members of the host seam that a story proves, such as `"HostScanning: scan, setScan"`: it fails when they
+    /// do nothing. Its failures include them.
+    static func proves(_ members: String...) -> Self {
+        .compactMapIssues { issue in
+            var issue = issue
+            issue.comments.append("It proves \(members.joined(separator: "; ")).")
+            return issue
         }
     }
 }

@@ -12,21 +12,26 @@ import Testing
 /// A user of an adapter's host, like a session, that records its events.
 actor HostUser: LoopActor {
     nonisolated let loop: EventLoop
-    /// The events: `advertising 1 settled`, `report 00:…`, `channel writable`, `adapter off`.
+    /// The events: `advertising 1 settled`, `report 00:… NAME`, `channel writable`, `adapter off`.
     nonisolated let told = Journal<String>()
     /// The adapter's address after its preparation.
     nonisolated let address: BluetoothAddress
-    private let directory: any HostDirectory
-    private let adapterRecord: AdapterRecord
-    private let host: any Host
-    private let store: Store
-    private let receiver: Receiver
-    private var listener: (any HostChannelListener)?
-    private var channel: (any HostChannel)?
-    private var link: (any HostLink)?
+    let directory: any HostDirectory
+    let adapterRecord: AdapterRecord
+    let host: any Host
+    /// Retained for the host.
+    private let store: IdentityStore
+    let receiver: Receiver
+    private let directoryReceiver: DirectoryJournal
+    var listener: (any HostChannelListener)?
+    var channel: (any HostChannel)?
+    /// The link's channel, while another of its channels is in use.
+    var first: (any HostChannel)?
+    private var request: LinkRequest?
+    var link: (any HostLink)?
 
     /// The receiver of the host's events, and of the channel's packets and events.
-    private final class Receiver: HostReceiver, ChannelReceiver, PairingReceiver {
+    final class Receiver: HostReceiver, ChannelReceiver, PairingReceiver {
         private let told: Journal<String>
         private let pairing: any HostPairing
 
@@ -35,7 +40,8 @@ actor HostUser: LoopActor {
         func receive(_ reports: AdvertisingReports) {
             var reports = reports
             while let report = try? reports.next() {
-                if let address = report.address { told.add("report \(address)") }
+                let name = AdvertisementData(report.data).localName ?? ""
+                if let address = report.address { told.add("report \(address) \(name)") }
             }
         }
         func receive(_ event: HostEvent) {
@@ -58,7 +64,9 @@ actor HostUser: LoopActor {
         func securityChanged(_ event: SecurityEvent) {
             if case .encrypted(let security) = event { told.add("encrypted \(security.level)") }
         }
-        func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
+        func channelEnded(_ reason: BluetoothError) {
+            told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
+        }
 
         func receive(_ event: PairingEvent) {
             switch event {
@@ -75,40 +83,46 @@ actor HostUser: LoopActor {
         }
     }
 
-    /// A store without keys.
-    private final class Store: AdapterStore {
-        let keys: [PeerKeys]? = []
-
-        nonisolated(nonsending) func localIdentity(
-            ofAdapterAt place: String, orMake makes: Bool
-        ) async -> LocalIdentity? { makes ? .random() : nil }
-    }
-
     /// Prepares an adapter.
     @discardableResult
-    static func make(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> HostUser {
+    static func make(
+        _ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore = IdentityStore()
+    ) async throws -> HostUser {
         let loop = fixture.kernel.loop
         let opening = Opening(loop)
-        let user = try await opening.open(fixture.kernel, adapter.index)
+        let user = try await opening.open(fixture.kernel, adapter.index, store)
         fixture.atEnd { user.assumeIsolated { $0.close() } }
         return user
     }
 
-    private init(_ directory: any HostDirectory, _ information: AdapterInformation, _ store: Store) {
+    private init(_ directory: any HostDirectory, _ information: AdapterInformation, _ store: IdentityStore) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
         receiver = Receiver(told, directory.pairing)
+        directoryReceiver = DirectoryJournal(told, adapterRecord)
         self.store = store
         host = directory.makeHost(of: adapterRecord)
         host.start(receiver)
-        let (told, adapterRecord) = (told, adapterRecord)
-        directory.follow(
-            { change in
-                guard change.adapter.index == information.index else { return }
-                adapterRecord.state = change.state
-                told.add("adapter \(change.state)")
-            }, onEnd: { told.add("directory ended \($0.code)") })
+        directory.receiver = directoryReceiver
         directory.pairing.receiver = receiver
+    }
+
+    /// Records the adapter's state as its directory reports it.
+    private final class DirectoryJournal: DirectoryReceiver {
+        private let told: Journal<String>
+        private let adapter: AdapterRecord
+
+        init(_ told: Journal<String>, _ adapter: AdapterRecord) { (self.told, self.adapter) = (told, adapter) }
+
+        func receive(_ event: DirectoryEvent) {
+            switch event {
+            case .changed(let change) where change.adapter.id == adapter.information.id:
+                adapter.state = change.state
+                told.add("adapter \(change.state)")
+            case .changed: break
+            case .ended(let reason): told.add("directory ended \(reason.code)")
+            }
+        }
     }
 
     /// Performs the part of initialisation that waits on the loop.
@@ -117,12 +131,10 @@ actor HostUser: LoopActor {
 
         init(_ loop: EventLoop) { self.loop = loop }
 
-        func open(_ kernel: any BluetoothKernel, _ index: UInt16) async throws -> HostUser {
-            let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
-            try await directory.start()
-            let found = try #require(directory.adapter(index))
-            let store = Store()
-            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: store)
+        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore) async throws -> HostUser {
+            let directory = try await kernel.provider().makeDirectory(log: Logger(label: "test"))
+            let found = try #require(directory.adapter(AdapterID(hci: index)))
+            let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: store)
             return HostUser(directory, ready, store)
         }
     }
@@ -133,11 +145,11 @@ actor HostUser: LoopActor {
     }
 
     func close() {
+        first?.close()
         channel?.close()
         listener?.close()
         let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
-        host.advertising.end(reason)
-        host.channels.close()
+        host.adapterChanged(.closing(reason))
         host.close(reason)
         directory.pairing.close()
         directory.close(reason)
@@ -161,44 +173,41 @@ actor HostUser: LoopActor {
     }
 
     func listen() throws {
-        listener = try host.channels.listen(.attribute, L2CAPOptions()) { [self] channel in
+        listener = try host.channels.listen(.attribute, L2CAPOptions(), .init("listen")) { [self] channel in
             take(channel)
             return receiver
         }
     }
 
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress
-    ) async throws -> UInt64? {
-        try await host.links.beginInitialParameters(parameters, for: peer, timeout: .seconds(5))
+    /// Prepares the request of the next connect.
+    func prepare(
+        to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil, on phys: LEPHYSet = []
+    ) async throws {
+        let request = LinkRequest(
+            to: peer, .attribute, .init("connect"), until: loop.now.advanced(by: .seconds(10)))
+        (request.parameters, request.phys) = (parameters, phys)
+        self.request = request
+        try await host.channels.prepare(request)
+        request.deadline = nil
     }
-
-    func endInitialParameters(_ number: UInt64) { host.links.endInitialParameters(number) }
-
-    func beginConnecting(on phys: LEPHYSet) async throws -> UInt64? {
-        try await host.links.beginConnecting(on: phys, .init("connect"), timeout: .seconds(5))
-    }
-
-    func endConnecting(_ number: UInt64) { host.links.endConnecting(number) }
 
     /// Starts to connect; events report the result.
-    func connect(to peer: BluetoothAddress) async throws {
-        host.links.beginFollowing()
-        await host.scanning.prepareToConnect(timeout: .seconds(5))
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
-        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), receiver)
+    func connect(to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil) async throws {
+        try await prepare(to: peer, parameters)
+        try connectAsPrepared()
     }
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { host.channels.isWayClear(to: peer) }
+    func endRequest() { request?.end() }
 
-    func makeWay(to peer: BluetoothAddress) async throws {
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
+    func connectAsPrepared() throws {
+        if let request { channel = try host.channels.connect(request, receiver) }
     }
 
     /// Ends the link, as after a failed pairing.
     func disconnect(_ peer: BluetoothAddress) { directory.pairing.disconnect(peer, connectedAs: peer) }
 
-    private func take(_ channel: any HostChannel) {
+    func take(_ channel: any HostChannel) {
+        first = first ?? self.channel
         self.channel = channel
         told.add("channel from \(channel.peer)")
     }
@@ -211,19 +220,13 @@ actor HostUser: LoopActor {
 
     /// Follows the link; returns its known state.
     func attach() throws -> String {
-        let handle = try #require(channel?.linkHandle)
-        link = host.links.attach(handle) { [told] in told.add("link encrypted") }
+        link = channel?.attach { [told] in told.add("link encrypted") }
         return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 
     func rssi() async throws -> Int? {
         let link = try #require(link)
         return try await link.rssi(.init("read the RSSI"), timeout: .seconds(5))
-    }
-
-    func reasonOfEnd() -> DisconnectReason? {
-        let failure = ChannelFailure(.closedByPeer, .kernel(KernelError("recv", .connectionReset)))
-        return link?.reasonOfEnd(address, failure).disconnectReason
     }
 
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
@@ -243,9 +246,16 @@ actor HostUser: LoopActor {
 
     // MARK: The adapter
 
-    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
+    func setPowered(_ isOn: Bool) async throws {
+        let adapter = try #require(directory.adapter(adapterRecord.information.id))
+        try await directory.bring(adapter, to: isOn ? .ready(.init(power: .powerOn)) : .off, store: nil)
+    }
 
-    func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
+    func leave() {
+        let reason = BluetoothError(.adapterOff, .init("use the adapter"), "off")
+        host.adapterChanged(.left(reason))
+        host.adapterChanged(.unavailable(reason, comesBack: true))
+    }
 
-    func resume() { host.resume(with: adapterRecord.information) }
+    func resume() { host.adapterChanged(.available) }
 }

@@ -1,4 +1,9 @@
-"""What Tests/Structure/budget limits: lines of code, the host seam's members, stored closures, weak captures."""
+"""What Tests/Structure/budget limits.
+
+Counted are lines of code, the members of the host seam, and in BluetoothLE, BluetoothGateway and BluetoothKernelHost weak
+captures and stored closures, besides the program's handlers (of a type that public API of the same file takes) and those of
+folders named Support.
+"""
 import collections
 import os
 import re
@@ -10,7 +15,7 @@ RETURNING = ('BluetoothLE', 'BluetoothGateway', 'BluetoothKernelHost')
 CLOSURE = re.compile(
     r'^ {4,8}(?:(?:public|package|internal|private|fileprivate|nonisolated|lazy)(?:\(set\))? )*(?:let|var) \w+: *'
     r'(?:\(*@|\(\(|\([^)\n]*\)[^\n=]*->)[^\n]*', re.M)
-MEMBER = re.compile(r'^ *(?:[@\w]+(?:\([^)]*\))? )*(?:func|var|init|subscript)\b', re.M)
+MEMBER = re.compile(r'^ *(?:[@\w]+(?:\([^)]*\))? )*(func|var|init|subscript)\b ?(\w*)', re.M)
 
 
 def comment_mark(path):
@@ -25,10 +30,9 @@ def comment_mark(path):
     return COMMENTS.get(re.split(r'[/ ]', first.decode('utf8', 'replace').strip())[-1])
 
 
-def lines_of_code(path, mark):
-    """The lines of a file that are neither blank nor comments."""
-    with open(path, encoding='utf8') as file:
-        return sum(bool(row.strip()) and not row.strip().startswith(mark) for row in file)
+def lines_of_code(rows, mark):
+    """The number of lines that are neither blank nor comments."""
+    return sum(bool(row.strip()) and not row.strip().startswith(mark) for row in rows)
 
 
 def lines(root):
@@ -43,11 +47,18 @@ def lines(root):
                 mark = comment_mark(path)
                 if mark is None:
                     continue
-                count = lines_of_code(path, mark)
+                with open(path, encoding='utf8') as file:
+                    count = lines_of_code(file, mark)
                 found['/'.join(parts[:2])] += count if len(parts) > 1 else 0
                 if name.endswith('.swift'):
                     found[top] += count
     return found
+
+
+def declared(text, keyword):
+    """The name and the direct content of every declaration with this keyword."""
+    head = rf'\b{keyword} (\w+)[^{{]*{{'
+    return zip(re.findall(head, text), bodies(text, head))
 
 
 def bodies(text, head):
@@ -55,22 +66,50 @@ def bodies(text, head):
     for match in re.finditer(head, text):
         depth, end, kept = 1, match.end(), []
         while depth and end < len(text):
-            if depth == 1:
+            after = depth + {'{': 1, '}': -1}.get(text[end], 0)
+            if 1 in (depth, after):
                 kept.append(text[end])
-            depth += {'{': 1, '}': -1}.get(text[end], 0)
-            end += 1
+            depth, end = after, end + 1
         yield ''.join(kept)
+
+
+def seam(texts):
+    """The members of the host seam: of its protocols, and the closures of its structs."""
+    for path, text in sorted(texts.items()):
+        if path.startswith(os.path.join('Sources', 'BluetoothHost') + os.sep):
+            for name, body in declared(text, 'protocol'):
+                yield from (f'{name}.{member or kind}' for kind, member in MEMBER.findall(body))
+            for name, body in declared(text, 'struct'):
+                yield from (f'{name}.{member}' for member, _ in closures(body))
+
+
+def closures(text):
+    """The stored closures of a text: their names and types."""
+    for found in CLOSURE.findall(text):
+        names, _, kind = found.partition(' = ')[0].partition(':')
+        if '->' in found and '{' not in kind:
+            yield names.split()[-1], kind.strip()
+
+
+def takes(text, kind):
+    """Whether public API in a text takes a closure of a type."""
+    bare = re.sub(r'^\(+(?=[@(])|\)?\?$', '', kind)
+    return any(bare in match.group() for match in re.finditer(r'\bpublic (?:\w+ )*(?:func|init)\b[^{}]*', text))
+
+
+def is_returning(path):
+    """Whether a file is one of those targets'."""
+    return path.startswith('Sources') and path.split(os.sep)[1] in RETURNING
 
 
 def shapes(texts):
     """The counts that are not of lines, from the blanked text of every file by its path."""
-    returning = [text for path, text in texts.items() if path.split(os.sep)[1] in RETURNING and path.startswith('Sources')]
-    seam = [text for path, text in texts.items() if path.startswith(os.path.join('Sources', 'BluetoothHost') + os.sep)]
     return {
-        'seam-members': sum(len(MEMBER.findall(body)) for text in seam for body in bodies(text, r'protocol \w+[^{]*\{')),
+        'seam-members': sum(1 for _ in seam(texts)),
         'stored-closures': sum(
-            '->' in match and '{' not in match.split('=')[0] for text in returning for match in CLOSURE.findall(text)),
-        'weak-captures': sum(len(re.findall(r'\[weak ', text)) for text in returning),
+            not takes(text, kind) for path, text in texts.items() if is_returning(path) and 'Support' not in path.split(os.sep)
+            for _, kind in closures(text)),
+        'weak-captures': sum(len(re.findall(r'\[weak ', text)) for path, text in texts.items() if is_returning(path)),
     }
 
 

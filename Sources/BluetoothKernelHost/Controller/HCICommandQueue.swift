@@ -34,6 +34,7 @@ package protocol HCIReceiver: AnyObject {
 /// ours.
 //
 // Lives on the loop, with its one owner, which receives the events.
+// Holds more than ten variables: one exchange of commands on one socket, with those of other programs.
 package final class HCICommandQueue {
     private let mark: ComponentCount.Mark
     private enum State {

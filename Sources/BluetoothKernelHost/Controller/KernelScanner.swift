@@ -10,6 +10,7 @@ import BluetoothManagement
 /// ``ScannerStateMachine``.
 //
 // Lives on the loop, with the controller.
+// Holds more than ten variables: it performs one machine's actions on two sockets, with three time limits.
 final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let commands: HCICommandQueue

@@ -72,7 +72,7 @@ final class AttributeDrain: ChannelReceiver {
 
     func channelIsWritable() { advance() }
 
-    func channelEnded(_ failure: ChannelFailure) { settle() }
+    func channelEnded(_ reason: BluetoothError) { settle() }
 
     private func note(_ pdu: RawSpan) {
         guard let opcode = ATTOpcode(of: pdu) else { return }

@@ -8,6 +8,7 @@ import BluetoothManagement
 /// A client of the kernel's management interface: commands with their replies, and the events of adapters.
 //
 // Lives on the loop, with its owner.
+// Holds more than ten variables: requests, their sockets and their time limits are one exchange.
 package final class ManagementClient {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop
@@ -18,7 +19,8 @@ package final class ManagementClient {
     private var sockets = Sockets()
     private var requests: [Request] = []
     private var overdueTimer: LoopTimer?
-    private var pauses = Pauses()
+    /// The pauses of calls for which the kernel was busy.
+    private var pauses: [ObjectIdentifier: LoopTimer] = [:]
     private var end: BluetoothError?
 
     private struct Follower {
@@ -29,12 +31,6 @@ package final class ManagementClient {
     private struct Sockets {
         var all: [UInt64: any PacketSocket] = [:]
         var current: UInt64?
-        var next: UInt64 = 0
-    }
-
-    /// The pauses of commands for which the kernel was busy.
-    private struct Pauses {
-        var all: [UInt64: LoopTimer] = [:]
         var next: UInt64 = 0
     }
 
@@ -95,7 +91,7 @@ package final class ManagementClient {
     ) async throws(BluetoothError) -> Command.Reply {
         let promise = Promise<Command.Reply, BluetoothError>()
         enqueue(TypedCall(command, .promise(promise)), to: index)
-        return try await promise.value(Self.operation(Command.opcode, index), timeout: timeout, on: loop)
+        return try await promise.value(Self.operation(command, index), timeout: timeout, on: loop)
     }
 
     /// Sends a command as ``send(_:to:timeout:)`` does, and repeats it for two seconds while the kernel answers that it
@@ -106,7 +102,7 @@ package final class ManagementClient {
     ) async throws(BluetoothError) -> Command.Reply {
         let promise = Promise<Command.Reply, BluetoothError>()
         enqueue(TypedCall(command, .promise(promise), repetitions: Self.repetitions), to: index)
-        return try await promise.value(Self.operation(Command.opcode, index), timeout: .seconds(12), on: loop)
+        return try await promise.value(Self.operation(command, index), timeout: .seconds(12), on: loop)
     }
 
     /// Sends a command and passes the reply to `completion`, on the loop.
@@ -130,7 +126,7 @@ package final class ManagementClient {
     private func enqueue(_ call: some Call, to index: UInt16) {
         if let end { return call.finish(end) }
         guard requests.count < 64 else {
-            let operation = Self.operation(call.opcode, index)
+            let operation = Self.operation(call.command, index)
             return call.finish(
                 BluetoothError(.busy, operation, "64 commands are already waiting.", isRetryable: true))
         }
@@ -143,14 +139,13 @@ package final class ManagementClient {
         guard failure?.cause == .management(.busy), request.call.takeRepetition() else {
             return request.call.finish(failure)
         }
-        let id = pauses.next
-        pauses.next &+= 1
+        let id = ObjectIdentifier(request.call)
         let timer = loop.makeTimer(of: self) { client in
-            client.pauses.all[id] = nil
+            client.pauses[id] = nil
             client.enqueue(request.call, to: request.index)
         }
         timer.set(after: .milliseconds(100))
-        pauses.all[id] = timer
+        pauses[id] = timer
     }
 
     /// Sends a command just before ``close(_:)``, ahead of those that wait; its reply is not received.
@@ -163,8 +158,8 @@ package final class ManagementClient {
         }
     }
 
-    private static func operation(_ opcode: ManagementOpcode, _ index: UInt16) -> BluetoothError.Operation {
-        BluetoothError.Operation("\(opcode)", adapter: index == ManagementPacket.noController ? nil : "hci\(index)")
+    private static func operation(_ command: some ManagementCommand, _ index: UInt16) -> BluetoothError.Operation {
+        BluetoothError.Operation(command.name, adapter: index == ManagementPacket.noController ? nil : "hci\(index)")
     }
 
     /// Sends every request that has no earlier one with the same command for the same adapter before it.
@@ -192,7 +187,7 @@ package final class ManagementClient {
 
     /// Sends a command and returns the socket used.
     private func transmit(_ command: some ManagementCommand, to index: UInt16) throws(BluetoothError) -> UInt64 {
-        let operation = Self.operation(command.opcode, index)
+        let operation = Self.operation(command, index)
         let (id, socket) = try openSocket(operation)
         guard let packet = try? command.packet(for: index) else {
             throw .invalidArgument(operation, "The command does not fit in a packet.")
@@ -241,7 +236,7 @@ package final class ManagementClient {
         }
         closeUnusedSockets()
         for request in overdue {
-            let operation = Self.operation(request.call.opcode, request.index)
+            let operation = Self.operation(request.call.command, request.index)
             log.debug("never answered: \(operation)")
             report(.unanswered(request.index, request.call.opcode))
             finish(request, .timedOut(operation, after: Self.answerLimit))
@@ -333,7 +328,7 @@ package final class ManagementClient {
             })
         else { return Received() }
         let request = requests.remove(at: position)
-        let operation = Self.operation(opcode, index)
+        let operation = Self.operation(request.call.command, index)
         func failed(_ status: ManagementStatus) -> (Request, BluetoothError?) {
             (request, .management(operation, status, kernel.environment()))
         }

@@ -8,6 +8,7 @@ import BluetoothManagement
 /// The kernel's pairing on one adapter: settings, keys, questions and events.
 //
 // Lives on the loop, with the pairings.
+// Holds more than ten variables: the settings, keys and data of one adapter are restored together.
 package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
@@ -128,7 +129,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         guard let information else { throw .noAdapter(operation) }
-        let hasSecureConnections = information.supportedSettings.contains(.secureConnections)
+        let hasSecureConnections = information.supportedFeatures.contains(.secureConnections)
         guard wanted.secureConnections != .only || hasSecureConnections else {
             throw BluetoothError(.unsupported, operation, "The adapter has no LE Secure Connections.")
         }

@@ -91,12 +91,10 @@ extension LinkRegistry {
 
 /// The services of the adapter that links use.
 final class LinkEnvironment {
-    /// Opens the links' channels and explains their ends.
+    /// Opens the links' channels.
     let hostChannels: any HostChannels
     private let adapterRecord: AdapterRecord
     let registry: LinkRegistry
-    /// The host's link events.
-    let links: any HostLinks
     /// The names of devices and the identities behind their addresses.
     let identities: DeviceIdentities
     let bonds: BondManager
@@ -106,13 +104,12 @@ final class LinkEnvironment {
 
     init(
         of adapterRecord: AdapterRecord, by hostChannels: any HostChannels, _ registry: LinkRegistry,
-        _ links: any HostLinks, _ identities: DeviceIdentities, _ bonds: BondManager, _ pairings: Pairings,
-        _ channels: ChannelMaker
+        _ identities: DeviceIdentities, _ bonds: BondManager, _ pairings: Pairings, _ channels: ChannelMaker
     ) {
         self.hostChannels = hostChannels
         self.adapterRecord = adapterRecord
         self.registry = registry
-        (self.links, self.identities) = (links, identities)
+        self.identities = identities
         self.bonds = bonds
         self.pairings = pairings
         self.channels = channels

@@ -6,6 +6,8 @@ import BluetoothLoop
 /// An idle link has none. In an event, the exchanges up to the next one that completes a message are computed at once,
 /// since nothing of them can be observed; if a side gets something to send before, those that have not begun are
 /// discarded and computed again. So there is one moment for each message and not one for each packet.
+//
+// Holds more than ten variables: an event computed in advance is discarded together with all that follows from it.
 final class ConnectionEvents {
     private unowned let link: SimulatedConnection
     private var anchor: KernelInstant

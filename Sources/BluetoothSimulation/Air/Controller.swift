@@ -26,6 +26,8 @@ protocol ControllerHost: AnyObject {
 }
 
 /// An adapter's controller, radio and link layer: commands in, events out, as a chip (Core Vol 4 Part E).
+//
+// Holds more than ten variables: the parts of a chip, and the state that its reset clears.
 final class Controller: RadioNode {
     let configuration: SimulatedController
     private var publicAddresses: PublicAddresses

@@ -11,6 +11,8 @@ extension LEActiveConnectionParameters {
 }
 
 /// The state of one side of a link.
+//
+// Holds more than ten variables: a link has each of them once for either side.
 final class LinkSide {
     let identifier: Int
     /// The device; the simulation retains it as long as it has links.

@@ -32,6 +32,8 @@ enum PeripheralEvent: Sendable {
 /// Not thread-safe: ``SimulatedRadio`` keeps it in a mutex, with everything it refers to. The program's objects
 /// (handlers) are never called or released in here, but passed to ``post(_:)`` and ``release(_:)``. Layers above add
 /// their state: ``KernelWorld``.
+//
+// Holds more than ten variables: everything behind the one mutex of a simulation.
 class World {
     private var clock = WorldClock()
     var generator: SimulationGenerator

@@ -25,6 +25,8 @@ struct ScanRequest: Sendable {
 
 /// The part of a ``CBCentralManager`` that any thread may use: the program's requests, the reported state, and the one
 /// object for each peripheral.
+//
+// Holds more than ten variables: half of them are the state that threads share behind one lock.
 final class CentralHandle: Sendable {
     struct Shared {
         var isScanning = false

@@ -1,4 +1,3 @@
-public import BluetoothSockets
 public import BluetoothLE
 import BluetoothKernelHost
 import BluetoothSimulation
@@ -28,13 +27,13 @@ public enum CBLinux {
         choose(Configuration(selector: selector, power: powersOn ? .powerOn : .leave))
     }
 
-    /// Selects a kernel of the program's own, such as a simulated one.
+    /// Selects a source of adapters, such as a simulated kernel.
     ///
     /// The virtual time of a `SimulatedKernel` stands still while a callback is queued or running.
     /// - Parameters:
-    ///   - kernel: the kernel whose adapters are used.
+    ///   - kernel: the source of the adapters.
     ///   - powersOn: whether an adapter that is off is powered on.
-    public static func use(kernel: any BluetoothKernel, powersOn: Bool = true) {
+    public static func use(kernel: any AdapterSource, powersOn: Bool = true) {
         choose(Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel))
     }
 
@@ -79,18 +78,18 @@ public enum CBLinux {
     /// Runs `body`, whose managers use a kernel of the program's own: those that `body` creates in its own task, whatever
     /// other tasks select. For tests, which run at the same time, and with several machines.
     /// - Parameters:
-    ///   - kernel: the kernel whose adapters are used.
+    ///   - kernel: the source of the adapters.
     ///   - powersOn: whether an adapter that is off is powered on.
     ///   - body: the test.
     public static func withKernel<Result: Sendable>(
-        _ kernel: any BluetoothKernel, powersOn: Bool = true, _ body: () async throws -> Result
+        _ kernel: any AdapterSource, powersOn: Bool = true, _ body: () async throws -> Result
     ) async rethrows -> Result {
         try await withKernel(kernel, powersOn: powersOn, hold: nil, body)
     }
 
     /// Runs `body`, whose managers use a simulated kernel.
     /// - Parameters:
-    ///   - kernel: the kernel whose adapters are used.
+    ///   - kernel: the source of the adapters.
     ///   - powersOn: whether an adapter that is off is powered on.
     ///   - hold: pauses the kernel's time while callbacks are queued; nil for the usual.
     ///   - writeCredits: the number of writes without response before a program has to wait.
@@ -101,7 +100,7 @@ public enum CBLinux {
     ///   - showsGenericServices: see ``showsGenericServices``.
     ///   - body: the test.
     package static func withKernel<Result: Sendable>(
-        _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)? = nil, writeCredits: Int = 64,
+        _ kernel: any AdapterSource, powersOn: Bool = true, hold: (any SimulationHold)? = nil, writeCredits: Int = 64,
         sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondStorage = .standard,
         reportMisuse: (@Sendable (String) -> Void)? = nil, showsGenericServices: Bool = false,
         _ body: () async throws -> Result
@@ -142,7 +141,7 @@ extension CBLinux {
         var selector = AdapterSelector.first
         var power = PowerPolicy.powerOn
         /// Nil means the machine's own kernel.
-        var kernel: (any BluetoothKernel)?
+        var kernel: (any AdapterSource)?
         /// Nil means the time of a simulated kernel's radio.
         var hold: (any SimulationHold)?
         /// The error of the environment's selection of an adapter.
@@ -162,9 +161,9 @@ extension CBLinux {
         /// Pauses the kernel's time while callbacks are queued.
         var timeHold: (any SimulationHold)? { hold ?? (kernel as? SimulatedKernel)?.radio }
 
-        func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
+        func makeSource() throws(BluetoothError) -> any AdapterSource {
             if let problem = problem ?? pairingProblem { throw problem }
-            return try chosenKernel(kernel, .init("use Bluetooth"))
+            return try chosenSource(kernel, .init("use Bluetooth"))
         }
     }
 }

@@ -8,6 +8,8 @@ import Synchronization
 
 /// The part of a ``CBPeripheralManager`` that any thread may use: the state, the services, the centrals, advertising
 /// and pending values.
+//
+// Holds more than ten variables: half of them are the state that threads share behind one lock.
 final class PeripheralManagerHandle: Sendable {
     /// A service being published, or published.
     struct Offer {

@@ -46,7 +46,7 @@ extension Radio {
     /// values.
     /// - Parameter hasBegun: resolved when the next request may follow on the air.
     func ask(
-        _ request: LinkRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
+        _ request: AttributeRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
         _ answer: @escaping SharedLink.Answer
     ) async {
         guard let link = links[hold.link] else { return }

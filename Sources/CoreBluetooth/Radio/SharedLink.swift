@@ -54,8 +54,8 @@ final class SharedLink {
     private let mark: ComponentCount.Mark
     private var state = State.opening(nil)
     private var holders: [ObjectIdentifier: Holder] = [:]
-    private var asked: [LinkRequest.ID: Asked] = [:]
-    private var lastRequest: LinkRequest.ID = 0
+    private var asked: [AttributeRequest.ID: Asked] = [:]
+    private var lastRequest: AttributeRequest.ID = 0
 
     init(_ id: ID, to address: BluetoothAddress, _ components: ComponentCount) {
         self.id = id
@@ -154,13 +154,13 @@ final class SharedLink {
     // MARK: Requests
 
     /// Records a request that is about to be sent; returns its identifier.
-    func willAsk(_ hasBegun: Promise<Void, Never>, _ answer: @escaping Answer) -> LinkRequest.ID {
+    func willAsk(_ hasBegun: Promise<Void, Never>, _ answer: @escaping Answer) -> AttributeRequest.ID {
         lastRequest += 1
         asked[lastRequest] = Asked(answer: answer, hasBegun: hasBegun)
         return lastRequest
     }
 
-    private func ended(_ id: LinkRequest.ID, _ outcome: Result<[UInt8], BluetoothError>) {
+    private func ended(_ id: AttributeRequest.ID, _ outcome: Result<[UInt8], BluetoothError>) {
         guard let request = asked.removeValue(forKey: id) else { return }
         request.answer(outcome)
         request.hasBegun.succeed()

@@ -28,7 +28,7 @@ import BluetoothLE
         let radio = SimulatedRadio()
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
             let host = ScriptedHost(on: radio.loop)
-            let adapter = try await Adapter.open(bonds: .store(store), of: host)
+            let adapter = try await Adapter.open(bonds: .store(store), on: host)
             try await body(host, adapter)
         }
         radio.tearDown()
@@ -41,6 +41,13 @@ import BluetoothLE
             await adapter.close()
             let calls = await host.loop.run { host.calls }
             #expect(calls == ["prepare leave", "key events of 0", "close", "directory closed"])
+        }
+    }
+
+    @Test func onlyTheSocketsOfAKernelAreRecordedAndExamined() async throws {
+        try await Self.run { host, _ in
+            #expect(await failure { _ = try await PacketTrace.open("/dev/null", on: host) }?.code == .unsupported)
+            #expect(await Diagnosis.run(on: host).findings.map(\.subject) == ["process"])
         }
     }
 

@@ -9,19 +9,20 @@ import TestSupport
 /// A host without a kernel: it records its calls and reports the events of a test.
 //
 // Confined to the event loop. Calls never call back: their events follow in the loop's next turn.
-final class ScriptedHost: HostProvider, @unchecked Sendable {
+final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     // Unchecked: all state but the loop is accessed on the loop alone, which `LoopBound` would check at each place.
     let loop: EventLoop
     let isMachine = false
+    var hostSource: HostSource { HostSource(self) }
     /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
-        index: 0, publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
+        id: AdapterID(hci: 0), publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
-        localName: "scripted", supportedSettings: [.powered, .lowEnergy], currentSettings: [.powered, .lowEnergy])
+        localName: "scripted", supportedFeatures: [.powered, .lowEnergy], activeFeatures: [.powered, .lowEnergy])
 
     // The receivers of events.
-    fileprivate var onChange: (AdapterChange) -> Void = { _ in }
+    fileprivate weak var adapterReceiver: (any DirectoryReceiver)?
     fileprivate var isServing = false
     fileprivate var isRemoved = false
     fileprivate weak var store: (any AdapterStore)?
@@ -34,7 +35,9 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
 
     init(on loop: EventLoop) { self.loop = loop }
 
-    func makeDirectory(log: Logger) -> any HostDirectory { ScriptedDirectory(self) }
+    nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory {
+        ScriptedDirectory(self)
+    }
 
     /// The keys to load.
     var wantedKeys: [PeerKeys] { store?.keys ?? [] }
@@ -46,12 +49,12 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     // MARK: Events for tests. Called on the loop.
 
     func setPowered(_ isOn: Bool) {
-        adapterInformation.currentSettings = isOn ? [.powered, .lowEnergy] : .lowEnergy
-        onChange(.changed(adapterInformation))
+        adapterInformation.activeFeatures = isOn ? [.powered, .lowEnergy] : .lowEnergy
+        adapterReceiver?.receive(.changed(.changed(adapterInformation)))
     }
 
-    func unplug() { onChange(.removed(adapterInformation)) }
-    func plug() { onChange(.added(adapterInformation)) }
+    func unplug() { adapterReceiver?.receive(.changed(.removed(adapterInformation))) }
+    func plug() { adapterReceiver?.receive(.changed(.added(adapterInformation))) }
     func tell(_ event: PairingEvent) { pairingReceiver?.receive(event) }
     func tell(_ event: HostEvent) { receiver?.receive(event) }
 
@@ -79,39 +82,25 @@ private final class ScriptedDirectory: HostDirectory {
     init(_ host: ScriptedHost) { (self.host, pairing) = (host, ScriptedPairing(host)) }
     var loop: EventLoop { host.loop }
     var adapters: [AdapterInformation] { [host.adapterInformation] }
-    let changeCount: UInt64 = 0
+    weak var receiver: (any DirectoryReceiver)? { didSet { host.adapterReceiver = receiver } }
 
-    func follow(_ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void) {
-        host.onChange = onChange
-    }
-
-    func start() async throws(BluetoothError) {}
-
-    func change(
-        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
-    ) async throws(BluetoothError) { throw .noAdapter(operation) }
-
-    nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
+    func bring(
+        _ adapter: AdapterInformation, to target: AdapterTarget, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation {
-        host.note("prepare \(requirements.power)")
-        await store?.prepare(adapter)
-        host.store = store
-        if store?.keys != nil { host.note("key events of \(adapter.index)") }
+        switch target {
+        case .ready(let requirements):
+            host.note("prepare \(requirements.power)")
+            await store?.prepare(adapter)
+            host.store = store
+            if store?.keys != nil { host.note("key events of \(adapter.index)") }
+        case .off: host.note("power off")
+        case .restored(let former): host.note("restore \(former.activeFeatures)")
+        }
         return adapter
     }
 
-    func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) { host.note("power \(isOn)") }
-
-    func restoreSettings(
-        of adapter: AdapterInformation, to former: AdapterInformation
-    ) async throws(BluetoothError) {
-        host.note("restore \(former.currentSettings)")
-    }
-
-    func refreshState(of index: UInt16) {}
-    func refresh() {}
-    func isSwitchedOff(_ index: UInt16) -> Bool { false }
+    func refresh(_ adapter: AdapterID?) {}
+    func isSwitchedOff(_ adapter: AdapterID) -> Bool { false }
     func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 
     func makeHost(of adapter: AdapterRecord) -> any Host { ScriptedRoles(host) }
@@ -119,14 +108,13 @@ private final class ScriptedDirectory: HostDirectory {
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostLinks, HostChannels, HostHealth {
+private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChannels, HostHealth {
     private let host: ScriptedHost
     private var receiver: (any HostReceiver)?
 
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
     var channels: any HostChannels { self }
-    var links: any HostLinks { self }
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
     var health: any HostHealth { self }
@@ -140,20 +128,19 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostLink
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {}
 
-    func receiveWaiting() {}
-
     func start(_ receiver: any HostReceiver) { (self.receiver, host.receiver) = (receiver, receiver) }
 
-    func suspend(_ reason: BluetoothError) {
+    func adapterChanged(_ step: AdapterStep) {
+        guard case .left(let reason) = step else { return }
         host.note("leave")
         receiver?.receive(.scanEnded(reason, isForGood: false))
     }
 
-    func resume(with adapter: AdapterInformation) {}
-
     func close(_ reason: BluetoothError) {
         host.note("close")
         receiver?.receive(.scanEnded(reason, isForGood: true))
+        // It retains this object's roles.
+        receiver = nil
     }
 
     // MARK: Health
@@ -175,7 +162,6 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostLink
 
     // MARK: Scanning
 
-    func prepareToConnect(timeout: Duration?) async {}
     func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
     func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
     func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> LEFeatures { [] }
@@ -199,55 +185,26 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostLink
 
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
     func capacity() async -> (count: Int, inUse: Int)? { nil }
-    func finish() async {}
-    func adapterBecameAvailable() {}
-    func end(_ reason: BluetoothError) {}
-
-    // MARK: Links
-
-    func beginFollowing() {}
-    func endFollowing() {}
-
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endInitialParameters(_ number: UInt64) {}
-
-    func beginConnecting(
-        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endConnecting(_ number: UInt64) {}
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
 
     // MARK: Channels
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { true }
-
-    func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {}
-
-    func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? { other }
+    func followLinks() -> any AnyObject & Sendable { host }
+    func prepare(_ request: LinkRequest) async throws(BluetoothError) {}
 
     func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel {
-        host.note("connect \(peer)")
-        let channel = host.makeChannel(to: peer)
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
+    ) throws(BluetoothError) -> any HostChannel {
+        host.note("connect \(request.peer)")
+        let channel = host.makeChannel(to: request.peer)
         channel.receiver = receiver
         host.later { receiver.channelIsWritable() }
         return channel
     }
 
     func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener {
+    ) throws(BluetoothError) -> any HostChannelListener {
         host.note("listen")
         host.accept = accept
         return ScriptedListener(channel)
@@ -257,11 +214,6 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostLink
 
     func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
 
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
-
-    func adapterBecameUnavailable(_ reason: BluetoothError) {}
-    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
-    func sendAgain() {}
     func close() {}
 }
 
@@ -333,11 +285,4 @@ private final class ScriptedListener: HostChannelListener {
     let channel: L2CAPChannel
     init(_ channel: L2CAPChannel) { self.channel = channel }
     func close() {}
-}
-
-extension BluetoothError {
-    /// The error for a scripted channel's failure.
-    static func scripted(_ failure: ChannelFailure) -> BluetoothError {
-        BluetoothError(.disconnected, .init("use the link"), "", cause: failure.cause, disconnectReason: .remote)
-    }
 }

@@ -7,6 +7,7 @@ import BluetoothGATT
 import Logging
 
 /// The bonds of one adapter: loads their keys into the host, adds the keys from pairing and persists every change.
+// Holds more than ten variables: the bonds, their state in the host and their followers change together.
 //
 // Confined to the event loop, with the adapter.
 final class BondManager: AdapterStore {

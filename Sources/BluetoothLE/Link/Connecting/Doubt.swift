@@ -15,8 +15,8 @@ final class Doubt {
     private static let shortestWait = Duration.seconds(1)
 
     init(on loop: EventLoop, before deadline: KernelInstant?, _ body: @escaping () -> Void) {
-        timer = loop.makeLocalTimer { [weak self] in
-            self?.timer?.set(after: Self.interval)
+        timer = loop.makeTimer(of: self) { doubt in
+            doubt.timer?.set(after: Self.interval)
             body()
         }
         let time = deadline.map { loop.now.duration(to: $0) }

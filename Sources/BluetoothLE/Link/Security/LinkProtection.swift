@@ -17,6 +17,7 @@ struct SecurityRaiseResult: Sendable, Equatable {
 /// host ends it, or leaves a channel that never sends again.
 ///
 /// Owned by its link, which is passed to each call.
+// Holds more than ten variables: a raise, its callers, and what the pairing that it causes has left.
 final class LinkProtection {
     /// The relation of pairing on a link to the peer's bond.
     struct BondPairing {

@@ -5,6 +5,7 @@ import BluetoothPrimitives
 import Logging
 
 /// The pairings on one adapter: their settings, agent and keys, and the dispatch of the host's pairing events.
+// Holds more than ten variables: it connects the agent, the host, the bonds and the links of one adapter.
 //
 // Confined to the event loop, with the adapter.
 final class Pairings: PairingReceiver {

@@ -14,7 +14,7 @@ final class AdapterSettings {
     private(set) var ioCapability = IOCapability.noInputNoOutput
     private(set) var staticAddress: BluetoothAddress?
     private(set) var phys: PHYSelection
-    let localName = "simulated"
+    var localName: String { "simulated" }
 
     init(adapter: SimulatedAdapter) {
         self.adapter = adapter

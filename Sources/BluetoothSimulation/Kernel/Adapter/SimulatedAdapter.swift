@@ -5,6 +5,8 @@ import BluetoothHCI
 import BluetoothManagement
 
 /// An adapter in the simulated kernel: its power, settings, links and raw sockets.
+//
+// Holds more than ten variables: the parts of an adapter, and the states of its power.
 final class SimulatedAdapter {
     unowned let kernel: HostKernel
     let index: UInt16

@@ -4,6 +4,8 @@ import BluetoothHCI
 import BluetoothManagement
 
 /// A link in the kernel, from the first request for it to its end (`hci_conn` with its `l2cap_conn`).
+//
+// Holds more than ten variables: one `hci_conn` from the first request for it to its end.
 final class HostConnection {
     enum State {
         /// Waiting for an advertisement of the peer.

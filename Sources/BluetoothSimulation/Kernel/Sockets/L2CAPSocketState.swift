@@ -4,6 +4,8 @@ import BluetoothPrimitives
 import BluetoothHCI
 
 /// An L2CAP socket: one channel of one link, or a request for one.
+//
+// Holds more than ten variables: the options, limits and counters of one kernel socket.
 final class L2CAPSocketState: SocketState {
     enum State {
         /// Waiting for the link, or for the peer's answer to a channel request.

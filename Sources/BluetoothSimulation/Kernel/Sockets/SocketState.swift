@@ -29,6 +29,8 @@ enum SocketBuffer {
 }
 
 /// The state of a socket in the simulated kernel.
+//
+// Holds more than ten variables: the receive buffer, the room to send and the end of one kernel socket.
 class SocketState {
     let identifier: Int
     unowned let world: KernelWorld
