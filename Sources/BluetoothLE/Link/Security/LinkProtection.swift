@@ -285,12 +285,12 @@ final class LinkProtection {
     }
 
     private func quiesce(_ link: Link) {
-        let number = number
         raise?.phase = .quiescing
-        link.mainBearer?.quiesce { [weak self, weak link] in
-            if let self, let link, self.number == number, raise?.phase == .quiescing { ask(link) }
-        }
+        link.mainBearer?.quiesce()
     }
+
+    /// Handles that no request is in flight, and none begins.
+    func linkIsQuiet(_ link: Link) { if raise?.phase == .quiescing { ask(link) } }
 
     private func ask(_ link: Link) {
         guard let level = raise?.level else { return }
