@@ -14,12 +14,11 @@ package final class AdapterHost: Host {
     package let controller: KernelController
     private let kernelChannels: KernelChannels
     private let kernelAdvertising: KernelAdvertising
-    package let pairing: any HostPairing
     private let defaults: KernelDefaults
 
     init(
         _ adapterRecord: AdapterRecord, of kernel: any BluetoothKernel, in directory: any HostDirectory,
-        management: ManagementClient, log: Logger, trace: PacketSynthesis?
+        management: ManagementClient, _ pairing: KernelPairing, log: Logger, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("AdapterHost")
         (self.adapterRecord, self.kernel) = (adapterRecord, kernel)
@@ -31,8 +30,7 @@ package final class AdapterHost: Host {
         let ending = LingeringLinks(controller, ends, of: adapterRecord.information.address, on: kernel.loop)
         kernelChannels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
         kernelAdvertising = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
-        pairing = KernelPairing(
-            on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
+        pairing.begin(adapterRecord, ending)
         defaults = KernelDefaults(by: management, controller.phyPolicy, log: log)
     }
 

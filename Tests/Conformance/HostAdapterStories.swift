@@ -239,8 +239,9 @@ extension HostUser {
 
     // MARK: The directory
 
-    /// A store with one identity, which records the adapters that are prepared.
+    /// A store with one identity and no keys, which records the adapters that are prepared.
     final class IdentityStore: AdapterStore, Sendable {
+        let keys: [PeerKeys]? = []
         let identity = LocalIdentity.random()
         let prepared = Journal<String>()
 

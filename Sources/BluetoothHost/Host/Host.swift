@@ -20,7 +20,6 @@ package protocol Host: AnyObject {
     var channels: any HostChannels { get }
     var scanning: any HostScanning { get }
     var advertising: any HostAdvertising { get }
-    var pairing: any HostPairing { get }
     var health: any HostHealth { get }
 
     /// The privileges that this program lacks to scan and connect, and to advertise and accept connections.

@@ -90,9 +90,8 @@ package final class KernelChannel: HostChannel {
         do throws(KernelError) { return try socket.security() } catch { throw life.value.reason(error) }
     }
 
-    package func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
-        do throws(KernelError) { try socket.raiseSecurity(to: level) } catch { throw ChannelFailure(error) }
-        life.value.raiseBegins()
+    package func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        life.value.raiseSecurity(to: level, isBegun: isBegun)
     }
 
     // MARK: The end

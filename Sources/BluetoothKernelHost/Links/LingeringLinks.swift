@@ -62,6 +62,8 @@ package final class LingeringLinks {
     private let controller: KernelController
     /// Explains the ends of the channels.
     let ends: LinkEndAttribution
+    /// The pairings under way on the links.
+    var pairings: PairingProcedures?
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []

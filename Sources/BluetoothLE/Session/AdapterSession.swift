@@ -74,7 +74,7 @@ package actor AdapterSession: LoopActor {
         scheduler = ConnectScheduler(on: loop)
         slots = LinkSlots(health, host.advertising, on: loop)
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
-        let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
+        let pairings = Pairings(on: adapterRecord, directory.pairing, loop, bondManager, links, log: log)
         powerState = LoopBound(
             PowerStateMachine(
                 of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, health: health,
@@ -134,7 +134,7 @@ package actor AdapterSession: LoopActor {
     func begin() {
         linkMaker.session = self
         channels.session = self
-        followBonds()
+        bondManager.begin(links, identities)
         host.start(HostEvents(to: scanner, health, scheduler, slots, advertising))
         pairings.value.follow()
         followHealth()
@@ -157,11 +157,9 @@ package actor AdapterSession: LoopActor {
 
     private func followPowerState() {
         _ = powerState.value.follow {
-            [adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health] turn in
+            [incoming, localServer, channels, pairings, host, bondManager, health] turn in
             switch turn {
-            case .changing(let before, let state, let reason):
-                // A host that has lost an adapter has lost its keys.
-                if before == .absent { bondManager.adapterReturned(as: adapterRecord.information.index) }
+            case .changing(_, let state, let reason):
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
                     // A hardware error, or the answer to the question after it, came before the kernel's power-off.
