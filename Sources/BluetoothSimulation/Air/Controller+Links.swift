@@ -16,7 +16,7 @@ extension Controller {
         case LEReadRemoteFeatures.opcode:
             answer(command, .success)
             // The request goes out at one connection event, the response comes at a later one.
-            end.ask { [weak self] in self?.receivedRemoteFeatures(end) }
+            end.ask { end.receive(.featuresReceived) }
             return .success
         default: break
         }

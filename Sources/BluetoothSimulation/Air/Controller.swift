@@ -12,17 +12,9 @@ protocol ControllerHost: AnyObject {
     func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8)
     /// Receives a created connection.
     func connected(_ end: LinkEnd)
-    /// Receives a peer's features.
-    func receivedRemoteFeatures(_ end: LinkEnd)
     /// Receives a connection's end.
     func disconnected(_ end: LinkEnd, reason: HCIStatus)
     func receive(_ notice: LinkNotice, on end: LinkEnd)
-    /// A connection's security has changed.
-    func securityChanged(_ end: LinkEnd)
-    /// A peer requests a connection-oriented channel.
-    func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void)
 }
 
 /// An adapter's controller, radio and link layer: commands in, events out, as a chip (Core Vol 4 Part E).
@@ -274,18 +266,16 @@ final class Controller: RadioNode {
     }
 
     override func receive(_ notice: LinkNotice, on end: LinkEnd) {
+        switch notice {
+        case .changed(let change): report(change, of: end)
+        // The peer's features are the same as this controller's.
+        case .featuresReceived: emit(LERemoteFeatures(handle: end.handle, features: configuration.features))
+        default: break
+        }
         host?.receive(notice, on: end)
     }
 
-    override func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
-        guard let host else { return completion(.refused) }
-        host.openChannel(psm, key: key, terms, on: end, completion)
-    }
-
-    override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {
+    private func report(_ change: SimulatedLinkChange, of end: LinkEnd) {
         switch change {
         case .parameters: emit(LEConnectionUpdateComplete(handle: end.handle, parameters: end.link.parameters))
         case .dataLength:
@@ -298,16 +288,8 @@ final class Controller: RadioNode {
                         receiveOctets: UInt16(clamping: received.octets), receiveTime: UInt16(clamping: received.time)))
             )
         case .phy: emit(LEPHYUpdate(phys: phys(of: end)))
-        case .security:
-            emit(HCIEncryptionChange(handle: end.handle, isEncrypted: end.link.security.keySize > 0))
-            host?.securityChanged(end)
+        case .security: emit(HCIEncryptionChange(handle: end.handle, isEncrypted: end.link.security.keySize > 0))
         }
-    }
-
-    /// A peer has sent its features, which are the same as this controller's.
-    func receivedRemoteFeatures(_ end: LinkEnd) {
-        emit(LERemoteFeatures(handle: end.handle, features: configuration.features))
-        host?.receivedRemoteFeatures(end)
     }
 }
 

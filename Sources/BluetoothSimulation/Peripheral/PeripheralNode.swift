@@ -109,7 +109,10 @@ final class PeripheralNode: RadioNode {
             end.side.awaitsCredits = false
             if end.hasRoom { hasRoom(end) }
         case .channelClosed(let key): channels.closed(key)
-        case .parametersRequested: break
+        case .channelRequested(let psm, let key, let terms, let answer):
+            if !isMute { answer(channels.open(psm, key: key, terms, on: end)) }
+        case .changed(.security): notifyHandler(.securityChanged(end.link.security), at: end)
+        case .parametersRequested, .featuresReceived, .changed: break
         }
     }
 
@@ -127,17 +130,5 @@ final class PeripheralNode: RadioNode {
         guard end.side.awaitsRoom, !end.side.awaitsCredits else { return }
         end.side.awaitsRoom = false
         notifyHandler(.writable, at: end)
-    }
-
-    override func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
-        guard !isMute else { return }
-        completion(channels.open(psm, key: key, terms, on: end))
-    }
-
-    override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {
-        if case .security = change { notifyHandler(.securityChanged(end.link.security), at: end) }
     }
 }

@@ -294,7 +294,7 @@ final class Pairing {
             initiator.link.security = LinkSecurity(level: keys.kind.level, keySize: keys.size)
             initiator.party?.ended(self, .paired(keys), on: initiator)
             responder.party?.ended(self, .paired(keys), on: responder)
-            for end in initiator.link.ends { end.side.node.linkChanged(end, .security) }
+            for end in initiator.link.ends { end.receive(.changed(.security)) }
         }
     }
 

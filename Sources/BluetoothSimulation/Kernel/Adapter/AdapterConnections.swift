@@ -142,8 +142,8 @@ final class AdapterConnections: ControllerHost {
         resumeScanning()
     }
 
-    func receivedRemoteFeatures(_ end: LinkEnd) {
-        guard let connection = connection(of: end), connection.state == .establishing else { return }
+    private func receivedRemoteFeatures(_ connection: HostConnection, _ end: LinkEnd) {
+        guard connection.state == .establishing else { return }
         connection.established()
         if connection.isCentral { adapter.keys.keepParameters(for: connection.peer) }
         for socket in connection.channels.sockets { socket.linkReady(end) }
@@ -192,19 +192,21 @@ final class AdapterConnections: ControllerHost {
         case .credits(let count, let key): connection?.channels.socket(key)?.creditsGranted(count)
         case .channelClosed(let key):
             if let connection, let socket = connection.channels.socket(key) { connection.closed(socket) }
+        case .channelRequested(let psm, let key, let terms, let answer):
+            answer(connection.map { accept(psm, key, terms, on: $0, end) } ?? .refused)
+        case .featuresReceived: if let connection { receivedRemoteFeatures(connection, end) }
+        case .changed(.security): for socket in connection?.channels.sockets ?? [] { socket.securityRaised() }
+        case .changed: break
         }
     }
 
-    func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
+    private func accept(
+        _ psm: UInt16, _ key: ChannelKey, _ terms: ChannelTerms, on connection: HostConnection, _ end: LinkEnd
+    ) -> ChannelAnswer {
         let listeners = adapter.kernel.l2cap.listeners(of: adapter)
-        guard let connection = connection(of: end),
-            let listener = listeners.first(where: { $0.channel == .dynamic(psm: psm) })
-        else { return completion(.refused) }
+        guard let listener = listeners.first(where: { $0.channel == .dynamic(psm: psm) }) else { return .refused }
         if let wanted = listener.options.security, wanted > connection.security.reported(on: end).level {
-            return completion(.needsSecurity)
+            return .needsSecurity
         }
         let socket = L2CAPSocketState(
             adapter: adapter, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
@@ -212,7 +214,7 @@ final class AdapterConnections: ControllerHost {
         socket.key = key
         let answer = socket.accept(terms, on: end)
         world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
-        completion(.accepted(answer))
+        return .accepted(answer)
     }
 
     /// The kernel grants valid parameters, and notifies programs, which may store them for the next connection.
@@ -226,11 +228,6 @@ final class AdapterConnections: ControllerHost {
                     supervisionTimeout: parameters.supervisionTimeout),
                 isStored: connection.peer.randomKind != .resolvablePrivate))
         adapter.perform(LEConnectionUpdate(end.handle, parameters))
-    }
-
-    func securityChanged(_ end: LinkEnd) {
-        guard let connection = connection(of: end) else { return }
-        for socket in connection.channels.sockets { socket.securityRaised() }
     }
 
     // MARK: Ending links

@@ -101,7 +101,7 @@ final class ConnectionSecurity {
                         guard isKnown else { return encryptionFailed() }
                         askedLevel = level
                         end.link.security = LinkSecurity(level: key.kind.level, keySize: key.encryptionSize)
-                        for end in end.link.ends { end.side.node.linkChanged(end, .security) }
+                        for end in end.link.ends { end.receive(.changed(.security)) }
                         complete(.success)
                     })
             })

@@ -105,9 +105,10 @@ final class L2CAPSocketState: SocketState {
         let (key, terms) = (key, credits.terms(room: room))
         end.send(
             .procedure { [weak self] in
-                end.other.side.node.openChannel(psm, key: key, terms, on: end.other) { answer in
-                    end.other.send(.procedure { self?.channelAnswered(answer, on: end) })
-                }
+                end.other.receive(
+                    .channelRequested(psm: psm, key, terms) { answer in
+                        end.other.send(.procedure { self?.channelAnswered(answer, on: end) })
+                    })
             })
     }
 
