@@ -146,19 +146,12 @@ public struct BTSnoopRecord: ~Escapable {
 extension CapturedPacketKind {
     /// The flags and the packet indicator of an HCI packet of this kind in a file of one adapter: bit 0 is set from
     /// controller to host, bit 1 for commands and events.
-    fileprivate var transport: (flags: UInt32, packetType: UInt8)? {
-        switch self {
-        case .command: return (2, 1)
-        case .event: return (3, 4)
-        case .aclSent: return (0, 2)
-        case .aclReceived: return (1, 2)
-        case .synchronousSent: return (0, 3)
-        case .synchronousReceived: return (1, 3)
-        case .isochronousSent: return (0, 5)
-        case .isochronousReceived: return (1, 5)
-        default: return nil
-        }
-    }
+    fileprivate var transport: (flags: UInt32, packetType: UInt8)? { Self.transports[self] }
+
+    private static let transports: [CapturedPacketKind: (flags: UInt32, packetType: UInt8)] = [
+        .command: (2, 1), .event: (3, 4), .aclSent: (0, 2), .aclReceived: (1, 2), .synchronousSent: (0, 3),
+        .synchronousReceived: (1, 3), .isochronousSent: (0, 5), .isochronousReceived: (1, 5),
+    ]
 
     /// The kind of a packet with this packet indicator; nil for an unassigned one.
     init?(packetType: UInt8, isReceived: Bool) {
