@@ -22,13 +22,16 @@ protocol ControllerHost: AnyObject {
 // Holds more than ten variables: the parts of a chip, and the state that its reset clears.
 final class Controller: RadioNode {
     let configuration: SimulatedController
-    private var publicAddresses: PublicAddresses
+    /// Its own public address, without a fault.
+    let ownAddress: BluetoothAddress
+    /// The public address that the kernel has read, which is another after some faults.
+    private(set) var publicAddress: BluetoothAddress
     weak var host: (any ControllerHost)?
     /// Whether the host has started it.
     var isRunning = false {
         didSet {
             guard isRunning != oldValue else { return }
-            if isRunning { publicAddresses.read = presentAddress } else { reset() }
+            if isRunning { publicAddress = presentAddress } else { reset() }
             world.reachabilityChanged()
         }
     }
@@ -46,26 +49,17 @@ final class Controller: RadioNode {
     private(set) var acceptList = FilterAcceptList()
     /// The family of commands used since the last reset.
     private var usedFamily: HCICommandFamily?
-    /// Its own public address, and the one that the kernel has read, which is another after some faults.
-    private struct PublicAddresses {
-        let own: BluetoothAddress
-        var read: BluetoothAddress
-    }
 
     init(world: World, configuration: SimulatedController, address: BluetoothAddress, fault: ControllerFault?) {
         self.configuration = configuration
         self.fault = fault
-        publicAddresses = PublicAddresses(own: address, read: address)
+        (ownAddress, publicAddress) = (address, address)
         super.init(world: world)
-        publicAddresses.read = presentAddress
+        publicAddress = presentAddress
         signalStrength = configuration.signalStrength
         if configuration.hasCoded { supportedPHYs.insert(.leCoded) }
     }
 
-    /// Its own public address, without a fault.
-    var ownAddress: BluetoothAddress { publicAddresses.own }
-    /// The public address that the kernel has read.
-    var publicAddress: BluetoothAddress { publicAddresses.read }
     /// The public address that it reports when it is asked.
     private var presentAddress: BluetoothAddress {
         if case .answersAs(let other) = fault?.symptom { other } else { ownAddress }

@@ -186,7 +186,7 @@ class World {
 
     /// Removes a peripheral's end of a link, and releases its handler.
     func removePeripheralEnd(_ identifier: Int) {
-        guard let end = peripherals.removeEnd(identifier) else { return }
+        guard let end = peripherals.ends.removeValue(forKey: identifier) else { return }
         if let program = end.side.program.take() { release(program) }
     }
 
@@ -221,29 +221,10 @@ class World {
 
 /// The simulated peripherals and their ends of links, by the numbers that their objects hold.
 struct PeripheralRegistry {
-    private var nodes: [Int: RadioNode] = [:]
-    private(set) var ends: [Int: LinkEnd] = [:]
+    var nodes: [Int: RadioNode] = [:]
+    /// An end outlives its link until its handler was notified.
+    var ends: [Int: LinkEnd] = [:]
 
     /// The peripherals, oldest first.
     var all: [RadioNode] { nodes.sorted { $0.key < $1.key }.map(\.value) }
-
-    func node(_ identifier: Int) -> RadioNode? { nodes[identifier] }
-
-    mutating func add(_ node: RadioNode, identifier: Int) {
-        nodes[identifier] = node
-    }
-
-    /// Removes a peripheral; false when it was removed before.
-    mutating func remove(_ identifier: Int) -> Bool {
-        nodes.removeValue(forKey: identifier) != nil
-    }
-
-    mutating func add(_ end: LinkEnd) {
-        ends[end.side.identifier] = end
-    }
-
-    /// Removes an end of a link, which outlives the link until its handler was notified.
-    mutating func removeEnd(_ identifier: Int) -> LinkEnd? {
-        ends.removeValue(forKey: identifier)
-    }
 }

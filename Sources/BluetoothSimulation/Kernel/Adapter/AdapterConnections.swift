@@ -234,7 +234,6 @@ final class AdapterConnections: ControllerHost {
 
     func disconnected(_ end: LinkEnd, reason: HCIStatus) {
         guard let connection = connection(of: end) else { return }
-        connection.linkLost()
         remove(connection, error: reason.errorNumber)
         connection.reportDisconnected(reason)
         adapter.advertising.resume()

@@ -150,7 +150,7 @@ final class AdapterPairing: PairingParty {
         if let key = adapter.keys.longTermKey(of: device.address, isCentral: true), key.value != .zero {
             return request.complete(device, status: .alreadyPaired)
         }
-        adapter.settings.setIOCapability(capability)
+        adapter.settings.ioCapability = capability
         let known = connections.connection(with: device.address)
         guard known?.security.isAwaited != true else { return request.complete(device, status: .busy) }
         let connection = known ?? HostConnection(adapter: adapter, peer: device.address, isCentral: true)

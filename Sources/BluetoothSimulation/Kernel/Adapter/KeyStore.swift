@@ -8,7 +8,7 @@ final class KeyStore {
     private(set) var longTermKeys: [LongTermKey] = []
     private(set) var identityResolvingKeys: [IdentityResolvingKey] = []
     /// Whether pairing exchanges identities, which it does after Load Identity Resolving Keys or Set Privacy.
-    private(set) var exchangesIdentities = false
+    var exchangesIdentities = false
     private var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
     /// The devices whose entries of ``connectionParameters`` stay when a list replaces the others.
     private var keptParameters: Set<BluetoothAddress> = []
@@ -29,7 +29,7 @@ final class KeyStore {
             let keys = command.value.elements
             guard keys.allSatisfy(\.address.isIdentity) else { return request.fail(.invalidParameters) }
             identityResolvingKeys = keys
-            exchangeIdentities()
+            exchangesIdentities = true
         case let command as ManagementLoadConnectionParameters:
             let all = command.value.elements
             // Fewer than two entries change a list that has them, and leave the others.
@@ -45,11 +45,6 @@ final class KeyStore {
         default: return request.fail(.unknownCommand)
         }
         request.complete()
-    }
-
-    /// Makes pairing exchange identities from now on.
-    func exchangeIdentities() {
-        exchangesIdentities = true
     }
 
     // MARK: Keys
