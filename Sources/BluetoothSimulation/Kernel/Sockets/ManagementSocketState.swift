@@ -98,6 +98,9 @@ struct ManagementRequest {
         socket?.offer(packet)
     }
 
+    /// Sends Command Complete of a failed command, with the parameters that its reply repeats.
+    func fail(_ status: ManagementStatus, _ reply: some PacketField) { complete(reply, status: status) }
+
     /// Sends Command Status, the kernel's refusal.
     func fail(_ status: ManagementStatus) {
         guard let packet = try? ManagementCommandStatus(opcode, status).packet(for: index) else { return }
