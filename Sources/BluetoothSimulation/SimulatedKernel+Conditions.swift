@@ -26,9 +26,7 @@ extension SimulatedKernel {
 
     /// Unplugs an adapter, even during operations. The other sides of its links notice by supervision timeout.
     public func unplug(_ index: UInt16) {
-        withHost { host in
-            if let adapter = host.adapter(index) { host.unplug(adapter) }
-        }
+        withAdapter(index) { $0.kernel.unplug($0) }
     }
 
     /// Powers an adapter on or off as another program would.

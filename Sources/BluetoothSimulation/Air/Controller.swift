@@ -9,7 +9,7 @@ protocol ControllerHost: AnyObject {
     /// Receives an event packet with its leading 0x04.
     func received(event: [UInt8])
     /// Receives a reported advertisement.
-    func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8)
+    func heard(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8)
     /// Receives a created connection.
     func connected(_ end: LinkEnd)
     /// Receives a connection's end.
@@ -207,11 +207,6 @@ final class Controller: RadioNode {
         }
     }
 
-    /// An advertisement was received and reported.
-    func reported(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
-        host?.heard(advertiser.address, advertiser, isResponse: isResponse, rssi: rssi)
-    }
-
     /// Ends the fault if the intervention cures it.
     func intervene(_ cure: ControllerFault.Cure) {
         if let fault, fault.cure <= cure { self.fault = nil }
@@ -237,17 +232,13 @@ final class Controller: RadioNode {
     // MARK: Links
 
     override func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {
-        emitConnectionComplete(end)
-        if let advertiser { advertising.linkEstablished(end, through: advertiser) }
-        host?.connected(end)
-    }
-
-    private func emitConnectionComplete(_ end: LinkEnd) {
         emit(
             LEEnhancedConnectionComplete(
                 LEConnectionComplete(
                     handle: end.handle, role: end.isCentral ? .central : .peripheral,
                     peer: LEPeerAddress(end.peerAddress), parameters: end.link.parameters)))
+        if let advertiser { advertising.linkEstablished(end, through: advertiser) }
+        host?.connected(end)
     }
 
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {

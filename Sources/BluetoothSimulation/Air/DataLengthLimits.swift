@@ -57,10 +57,4 @@ extension SimulatedConnection {
         guard ends.map(\.dataLength) != before else { return }
         for end in ends { end.receive(.changed(.dataLength)) }
     }
-
-    /// Changes the data length of the packets that one side sends, which is reported if it is another than before
-    /// (Core Vol 4 Part E §7.7.65.7).
-    func changeDataLength(of end: LinkEnd, to limits: DataLengthLimits) {
-        change { _ in end.side.transmitLimits = limits }
-    }
 }

@@ -77,7 +77,7 @@ class World {
     /// Executes the due events, when the timer has fired; returns the outputs to deliver.
     func run() -> [Output] {
         clock.fired()
-        while let action = clock.removeDue() { action() }
+        while let action = clock.events.removeDue(at: now) { action() }
         defer { outputs = [] }
         return outputs
     }
@@ -113,13 +113,13 @@ class World {
     /// Schedules `action` at `moment`.
     @discardableResult
     func schedule(at moment: KernelInstant, _ action: @escaping () -> Void) -> ScheduledEvent {
-        clock.schedule(at: moment, action)
+        clock.events.schedule(at: moment, action)
     }
 
     /// Schedules `action` after `delay`.
     @discardableResult
     func schedule(after delay: Duration, _ action: @escaping () -> Void) -> ScheduledEvent {
-        clock.schedule(at: now.advanced(by: delay), action)
+        schedule(at: now.advanced(by: delay), action)
     }
 
     /// A random duration below `limit`.

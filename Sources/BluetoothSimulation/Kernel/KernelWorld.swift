@@ -8,10 +8,10 @@ final class KernelWorld: World {
     /// The open sockets and listeners by the numbers that the program's objects hold.
     var sockets: [Int: SocketState] = [:]
     var listeners: [Int: ListenerState] = [:]
-    private var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
+    private(set) var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
 
     /// A watch on a kernel's radio switches.
-    private struct RadioSwitchWatch {
+    struct RadioSwitchWatch {
         unowned let kernel: HostKernel
         let handler: LoopBound<() -> Void>
     }
@@ -58,16 +58,8 @@ final class KernelWorld: World {
         return identifier
     }
 
-    func radioSwitchHandler(_ identifier: Int) -> LoopBound<() -> Void>? {
-        radioSwitchWatches[identifier]?.handler
-    }
-
     func endRadioSwitchWatch(_ identifier: Int) {
         if let watch = radioSwitchWatches.removeValue(forKey: identifier) { release(watch.handler) }
-    }
-
-    func endRadioSwitchWatches() {
-        for identifier in radioSwitchWatches.keys { endRadioSwitchWatch(identifier) }
     }
 
     /// Notifies the watches of a machine's switches; several changes may be reported as one.

@@ -69,15 +69,15 @@ final class AdapterConnections: ControllerHost {
 
     // MARK: Creating links
 
-    func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
-        let peer = adapter.keys.identity(of: advertiser) ?? address
+    func heard(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
+        let peer = adapter.keys.identity(of: advertiser.node, at: advertiser.address)
         adapter.discovery.heard(peer, advertiser.advertisement, isResponse: isResponse, rssi: rssi)
         guard advertiser.advertisement.isConnectable, !isResponse, !isInitiating else { return }
         if adapter.devices.autoConnected.contains(peer), connection(with: peer) == nil {
             all.append(HostConnection(adapter: adapter, peer: peer, isCentral: true))
         }
         guard let connection = all.first(where: { $0.state == .searching && $0.peer == peer }) else { return }
-        connection.beginInitiation(HostConnection.Advertised(address: address, advertiser.advertisement))
+        connection.beginInitiation(HostConnection.Advertised(advertiser))
         // The event is still being processed; the kernel's commands follow it.
         world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating, adapter.isRunning else { return }
@@ -112,14 +112,8 @@ final class AdapterConnections: ControllerHost {
                     ownAddressType: adapter.ownAddressType,
                     parameters: parameters))
         }
-        // A controller that is gone answers later, or never.
-        guard !status.isSuccess, status != .hardwareFailure else { return }
-        refused(connection, status)
-    }
-
-    /// Ends an attempt that the controller has refused (`create_le_conn_complete`).
-    private func refused(_ connection: HostConnection, _ status: HCIStatus) {
-        guard connection.cancelInitiation() else { return }
+        // A controller that is gone answers later, or never; its refusal ends the attempt (`create_le_conn_complete`).
+        guard !status.isSuccess, status != .hardwareFailure, connection.cancelInitiation() else { return }
         remove(connection, error: status.errorNumber)
     }
 
@@ -132,8 +126,8 @@ final class AdapterConnections: ControllerHost {
         {
             connection = waiting
         } else {
-            let identity = adapter.keys.identity(ofDeviceBehind: end.other)
-            connection = HostConnection(adapter: adapter, peer: identity ?? end.peerAddress, isCentral: end.isCentral)
+            let peer = adapter.keys.identity(of: end.other.side.node, at: end.peerAddress)
+            connection = HostConnection(adapter: adapter, peer: peer, isCentral: end.isCentral)
             all.append(connection)
         }
         connection.linked(end)
@@ -287,8 +281,10 @@ final class AdapterConnections: ControllerHost {
 }
 
 extension HostConnection.Advertised {
-    fileprivate init(address: BluetoothAddress, _ advertisement: SimulatedAdvertisement) {
+    fileprivate init(_ advertiser: Advertiser) {
+        let advertisement = advertiser.advertisement
         let extended = LEPHYSet(advertisement.primaryPHY).union(LEPHYSet(advertisement.secondaryPHY))
-        self.init(address: address, data: advertisement.data, phys: advertisement.isLegacy ? .le1M : extended)
+        self.init(
+            address: advertiser.address, data: advertisement.data, phys: advertisement.isLegacy ? .le1M : extended)
     }
 }

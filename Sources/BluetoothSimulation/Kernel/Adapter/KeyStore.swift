@@ -86,20 +86,11 @@ final class KeyStore {
         identityResolvingKeys.contains { $0.address == peer }
     }
 
-    /// The identity of an advertiser, if its address is private and its key is stored.
-    func identity(of advertiser: Advertiser) -> BluetoothAddress? {
-        guard advertiser.address.randomKind == .resolvablePrivate else { return nil }
-        return identity(of: advertiser.node)
-    }
-
-    func identity(ofDeviceBehind end: LinkEnd) -> BluetoothAddress? {
-        guard end.localAddress.randomKind == .resolvablePrivate else { return nil }
-        return identity(of: end.side.node)
-    }
-
-    private func identity(of node: RadioNode) -> BluetoothAddress? {
-        guard let key = node.identityResolvingKey else { return nil }
-        return identityResolvingKeys.first { $0.value == key.value }?.address
+    /// The identity of a device with this address on the air, if that is private and its key is stored; otherwise the
+    /// address.
+    func identity(of node: RadioNode, at address: BluetoothAddress) -> BluetoothAddress {
+        guard address.randomKind == .resolvablePrivate, let key = node.identityResolvingKey else { return address }
+        return identityResolvingKeys.first { $0.value == key.value }?.address ?? address
     }
 }
 

@@ -130,7 +130,7 @@ final class L2CAPSocketState: SocketState {
     private func becomeConnected(_ end: LinkEnd) {
         connectTimer?.cancel()
         state = .connected
-        announceWritable()
+        notifyWhenWritable()
         if let wantedSecurity, let connection, wantedSecurity > connection.security.reported(on: end).level {
             connection.security.raise(to: wantedSecurity)
         }

@@ -65,8 +65,6 @@ class SocketState {
         world.sockets[identifier] = self
     }
 
-    /// Whether the receive buffer has room for another packet.
-    var hasRoomForPackets: Bool { inbox.cost < inboxLimit }
     /// The free bytes of the receive buffer, by the kernel's count.
     var room: Int { max(0, inboxLimit - inbox.cost) }
 
@@ -113,6 +111,7 @@ class SocketState {
         return (nil, endError == nil ? .wouldBlock : .failed(KernelError("recv", .notConnected)))
     }
 
+    /// Requests a writable event, for the program or on its behalf, as for a new connection.
     func notifyWhenWritable() {
         guard !isClosed, endError == nil else { return }
         wantsWritable = true
@@ -139,7 +138,7 @@ class SocketState {
     @discardableResult
     func deliver(_ packet: [UInt8], hasCredits: Bool = false) -> Bool {
         guard !isClosed, endError == nil else { return false }
-        guard hasCredits || hasRoomForPackets else { return false }
+        guard hasCredits || inbox.cost < inboxLimit else { return false }
         inbox.cost += SocketBuffer.cost(of: packet.count)
         inbox.packets.append(packet)
         announceReadable()
@@ -151,12 +150,6 @@ class SocketState {
         guard !isClosed, endError == nil else { return }
         endError = error
         world.post(.socket(identifier, .closed(error)))
-    }
-
-    /// Requests a writable event on behalf of the program, as for a new connection.
-    func announceWritable() {
-        wantsWritable = true
-        writabilityChanged()
     }
 
     /// Must be called whenever the socket may have become writable.
