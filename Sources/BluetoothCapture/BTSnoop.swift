@@ -67,9 +67,7 @@ public enum BTSnoop {
     public static func encodeHeader(
         _ datalink: BTSnoopDatalink = .monitor, into writer: inout ByteWriter
     ) throws(BufferFull) {
-        guard writer.remaining >= headerByteCount else {
-            throw BufferFull(needed: headerByteCount, available: writer.remaining)
-        }
+        try writer.ensure(headerByteCount)
         try writer.write(identification)
         try writer.write(bigEndian: version)
         try writer.write(bigEndian: datalink.rawValue)
@@ -112,9 +110,7 @@ public struct BTSnoopRecord: ~Escapable {
     ) throws(BufferFull) -> Bool {
         guard let (flags, packetType) = head(as: datalink) else { return false }
         let count = packet.payload.byteCount + (packetType == nil ? 0 : 1)
-        guard writer.remaining >= Self.headerByteCount + count else {
-            throw BufferFull(needed: Self.headerByteCount + count, available: writer.remaining)
-        }
+        try writer.ensure(Self.headerByteCount + count)
         try writer.write(bigEndian: UInt32(clamping: count + max(0, truncatedByteCount)))
         try writer.write(bigEndian: UInt32(clamping: count))
         try writer.write(bigEndian: flags)

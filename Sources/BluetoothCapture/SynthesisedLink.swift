@@ -57,9 +57,7 @@ public struct SynthesisedLink: Hashable, Sendable {
         guard let length = UInt16(exactly: pdu.byteCount + 4) else {
             throw BufferFull(needed: pdu.byteCount + 4, available: Int(UInt16.max))
         }
-        guard writer.remaining >= Self.headerByteCount + pdu.byteCount else {
-            throw BufferFull(needed: Self.headerByteCount + pdu.byteCount, available: writer.remaining)
-        }
+        try writer.ensure(Self.headerByteCount + pdu.byteCount)
         // The packet boundary flag of a first fragment: non-flushable from the host, flushable from the controller.
         try writer.write(handle.rawValue | (isSent ? 0 : 0x2000))
         try writer.write(length)
