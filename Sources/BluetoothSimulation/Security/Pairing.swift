@@ -64,11 +64,15 @@ enum SimulatedPairingOutcome {
 /// The keys of a pairing.
 struct SimulatedPairingKeys {
     var isBonded: Bool
-    var kind: LongTermKey.Kind
-    var size: UInt8
-    var value: SecurityKey
-    var encryptedDiversifier: UInt16
-    var randomNumber: UInt64
+    /// The key, of no device yet.
+    var key: LongTermKey
+
+    /// The key for links with a device in a role.
+    func longTermKey(of peer: BluetoothAddress, isCentral: Bool) -> LongTermKey {
+        var key = key
+        (key.address, key.isCentral) = (peer, isCentral)
+        return key
+    }
 }
 
 /// A side that can pair: a kernel or a simulated peripheral.
@@ -273,20 +277,22 @@ final class Pairing {
         state = .finishing
         let wasProtected = method != .justWorks
         let isSecure = usesSecureConnections(features)
-        let keys = SimulatedPairingKeys(
-            isBonded: features.initiator.bonds && features.responder.bonds,
+        let value = SecurityKey.random(using: &world.generator)
+        let key = LongTermKey(
+            address: .zero,
             kind: isSecure
                 ? (wasProtected ? .authenticated : .unauthenticated)
                 : (wasProtected ? .authenticatedLegacy : .unauthenticatedLegacy),
-            size: keySize, value: .random(using: &world.generator),
+            isCentral: false, encryptionSize: keySize,
             encryptedDiversifier: isSecure ? 0 : UInt16.random(in: .min ... .max, using: &world.generator),
-            randomNumber: isSecure ? 0 : world.generator.next())
+            randomNumber: isSecure ? 0 : world.generator.next(), value: value)
+        let keys = SimulatedPairingKeys(isBonded: features.initiator.bonds && features.responder.bonds, key: key)
         // The last confirmation, the start of encryption and the keys take a few more exchanges.
         exchange(count: 3) { [self] in
             guard state == .finishing else { return }
             state = .over
             timer?.cancel()
-            initiator.link.security = LinkSecurity(level: keys.kind.level, keySize: keys.size)
+            initiator.link.security = LinkSecurity(level: key.kind.level, keySize: keySize)
             initiator.party?.ended(self, .paired(keys), on: initiator)
             responder.party?.ended(self, .paired(keys), on: responder)
             for end in initiator.link.ends { end.receive(.changed(.security)) }
@@ -314,8 +320,6 @@ final class Pairing {
 }
 
 extension PairingParty {
-    var localOutOfBandValues: OutOfBandValues? { nil }
-    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? { nil }
     var ownPasskey: UInt32? { nil }
     var signs: Bool { false }
     func securityRefused(on end: LinkEnd) {}
