@@ -35,7 +35,7 @@ final class AdapterConnections: ControllerHost {
     var user: AnyObject { adapter.pairing }
 
     func received(event: [UInt8]) {
-        adapter.kernel.monitor.report(.event, adapter: adapter.index, event.dropFirst())
+        adapter.kernel.monitor.report(.event, adapter: adapter.index, Array(event.dropFirst()))
         adapter.kernel.rawSockets.offer(event, of: adapter.index)
     }
 
