@@ -105,7 +105,7 @@ class ChannelDirection: @unchecked Sendable {
     }
 }
 
-/// The receiver of a channel's bytes.
+/// The receiver of a channel's bytes. Unchecked, as its superclass.
 final class ChannelInput: ChannelDirection, @unchecked Sendable {
     var hasBytes: Bool { locked { !$0.bytes.isEmpty } }
 
@@ -168,7 +168,7 @@ final class ChannelInput: ChannelDirection, @unchecked Sendable {
     }
 }
 
-/// The sender of a channel's bytes.
+/// The sender of a channel's bytes. Unchecked, as its superclass.
 final class ChannelOutput: ChannelDirection, @unchecked Sendable {
     var hasSpace: Bool { isTrue(.hasSpaceAvailable) }
 
