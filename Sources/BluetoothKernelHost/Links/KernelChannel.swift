@@ -78,7 +78,7 @@ package final class KernelChannel: HostChannel {
 
     package func setReading(_ isOn: Bool) { socket.setReading(isOn) }
 
-    package func passWaiting() -> Bool { life.value.passPacket() }
+    package func passWaiting() -> Bool { life.value.passPacket(from: socket) }
 
     // MARK: The link
 

@@ -224,6 +224,8 @@ extension AdapterSession {
     private func attemptOnce(
         _ request: LinkRequest, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
+        // An earlier wait may have ended with the adapter.
+        try scheduler.checkUsable(request.operation)
         // Waits for an earlier link to end, which must not take the turn of others.
         try await host.channels.prepare(request)
         let turn = try await scheduler.waitForTurn(

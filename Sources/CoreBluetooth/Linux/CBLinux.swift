@@ -2,7 +2,6 @@ public import BluetoothLE
 import BluetoothKernelHost
 import BluetoothSimulation
 import BluetoothSystem
-import Synchronization
 
 /// The configuration of Core Bluetooth on Linux: adapter, simulation and pairing. Apple's systems have no counterpart,
 /// and no program requires it.
@@ -24,7 +23,7 @@ public enum CBLinux {
         guard let selector = AdapterSelector(adapter) else {
             preconditionFailure("\"\(adapter)\" is neither an adapter's name nor an address.")
         }
-        choose(Configuration(selector: selector, power: powersOn ? .powerOn : .leave))
+        chosen.replace(\.base, with: Configuration(selector: selector, power: powersOn ? .powerOn : .leave))
     }
 
     /// Selects a source of adapters, such as a simulated kernel.
@@ -34,16 +33,7 @@ public enum CBLinux {
     ///   - kernel: the source of the adapters.
     ///   - powersOn: whether an adapter that is off is powered on.
     public static func use(kernel: any AdapterSource, powersOn: Bool = true) {
-        choose(Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel))
-    }
-
-    private static func choose(_ configuration: Configuration) {
-        let former = chosen.withLock { chosen in
-            defer { chosen.base = configuration }
-            return chosen.base
-        }
-        // The previous kernel is released outside the lock.
-        withExtendedLifetime(former) {}
+        chosen.replace(\.base, with: Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel))
     }
 
     /// Sets the agent that answers the questions of pairing, instead of the system's dialogs on Apple's systems. It
@@ -60,19 +50,14 @@ public enum CBLinux {
     /// daemon runs, the daemon is responsible for pairing.
     /// - Parameter pairingAgent: the agent, such as a `JustWorksPairingAgent` or a `FixedPasskeyAgent` of BluetoothLE.
     public static func use(pairingAgent: any PairingAgent) {
-        let former = chosen.withLock { chosen in
-            defer { chosen.agent = pairingAgent }
-            return chosen.agent
-        }
-        // The previous agent is released outside the lock.
-        withExtendedLifetime(former) {}
+        chosen.replace(\.agent, with: pairingAgent)
     }
 
     /// Whether peripherals show their services Generic Access and Generic Attribute (1800 and 1801), which Apple's
     /// systems hide; false by default. Applies to managers that are created afterwards.
     public static var showsGenericServices: Bool {
-        get { chosen.withLock { $0.showsGenericServices } }
-        set { chosen.withLock { $0.showsGenericServices = newValue } }
+        get { chosen { $0.showsGenericServices } }
+        set { chosen { $0.showsGenericServices = newValue } }
     }
 
     /// Runs `body`, whose managers use a kernel of the program's own: those that `body` creates in its own task, whatever
@@ -119,12 +104,12 @@ public enum CBLinux {
         var showsGenericServices = false
     }
 
-    private static let chosen = Mutex(Choices())
+    private static let chosen = Locked(Choices())
 
     /// The configuration of a manager that is created now.
     static var configuration: Configuration {
         if let scoped { return scoped }
-        let choices = chosen.withLock { $0 }
+        let choices = chosen { $0 }
         var configuration = Configuration(base: choices.base, agent: choices.agent, environment: environment)
         configuration.showsGenericServices = choices.showsGenericServices
         return configuration

@@ -15,7 +15,7 @@ extension Radio {
         onEvent: @escaping SharedLink.EventHandler
     ) async throws(BluetoothError) -> LinkHold {
         let operation = BluetoothError.Operation("connect", peer: address)
-        guard let adapter else { throw BluetoothError(.adapterOff, operation, "There is no adapter now.") }
+        let adapter = try adapter(for: operation)
         let link = await link(to: address)
         let call = link.join(holder, onEvent: onEvent) {
             Task(executorPreference: loop) { [self, id = link.id] in

@@ -102,6 +102,12 @@ actor Radio: LoopActor {
     /// The adapter, once it is open.
     var adapter: Adapter? { following.adapter }
 
+    /// The adapter for an operation, which fails while there is none.
+    func adapter(for operation: BluetoothError.Operation) throws(BluetoothError) -> Adapter {
+        guard let adapter else { throw BluetoothError(.adapterOff, operation, "There is no adapter now.") }
+        return adapter
+    }
+
     // MARK: Managers
 
     /// Adds a manager; reports the adapter's state to it, now if it is known, and whenever it changes.

@@ -9,13 +9,7 @@ import BluetoothLoop
 final class SharedLink {
     typealias ID = UInt64
     /// A handler of the device's own events.
-    typealias EventHandler = @Sendable (Event) -> Void
-
-    /// An event that the device sends unrequested.
-    enum Event: Sendable {
-        case value([UInt8], of: AttributeHandle)
-        case servicesChanged(AttributeHandleRange)
-    }
+    typealias EventHandler = @Sendable (LinkEvent) -> Void
 
     /// The handler of a result: the value read, nothing for a write, or the error.
     typealias Answer = @Sendable (Result<[UInt8], BluetoothError>) -> Void
@@ -187,10 +181,8 @@ final class SharedLink {
 extension SharedLink: LinkEventReceiver {
     func receive(_ event: LinkEvent) {
         switch event {
-        case .value(let value, let handle):
-            for holder in holders.values { holder.onEvent(.value(value, of: handle)) }
-        case .servicesChanged(let range):
-            for holder in holders.values { holder.onEvent(.servicesChanged(range)) }
+        case .value, .servicesChanged:
+            for holder in holders.values { holder.onEvent(event) }
         case .began(let id): asked[id]?.hasBegun.succeed()
         case .answered(let id, let value): ended(id, .success(value))
         case .failed(let id, let error): ended(id, .failure(error))
