@@ -67,7 +67,6 @@ extension AdapterSession {
 
     /// Removes the record of a key, for when the bonds are not loaded.
     func forgetKey(of peer: BluetoothAddress) {
-        pairings.value.forgetKey(of: peer)
         pairings.value.host.removeKeys(of: peer, disconnect: false)
     }
 

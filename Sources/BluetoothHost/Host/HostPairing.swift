@@ -14,6 +14,10 @@ package protocol HostPairing: AnyObject {
     /// The state of the keys in the host.
     var keyStatus: KeyStatus { get }
 
+    /// Whether there is a key for one of a device's addresses: a stored one, or, where the stored keys are not known, one
+    /// that a pairing has made since the start.
+    func hasKey(_ addresses: [BluetoothAddress]) -> Bool
+
     /// Changes the settings; if they are in use, in the host as well, and keeps those in force if the host refuses.
     nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation

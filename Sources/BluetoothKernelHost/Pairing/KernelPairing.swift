@@ -67,6 +67,8 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
 
     package var keyStatus: KeyStatus { keys.status }
 
+    package func hasKey(_ addresses: [BluetoothAddress]) -> Bool { keys.exist(addresses) }
+
     package var authority: PairingAuthority {
         let operation = BluetoothError.Operation("pair", adapter: opened?.adapter.information.name)
         let environment = kernel.environment()

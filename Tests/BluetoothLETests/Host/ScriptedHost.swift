@@ -223,6 +223,9 @@ private final class ScriptedPairing: HostPairing {
     init(_ host: ScriptedHost) { self.host = host }
 
     let keyStatus = KeyStatus.loaded
+    func hasKey(_ addresses: [BluetoothAddress]) -> Bool {
+        host.wantedKeys.contains { addresses.contains($0.identity) }
+    }
 
     private func done<Value>(_ value: Value) -> Promise<Value, BluetoothError> {
         let call = Promise<Value, BluetoothError>()

@@ -24,29 +24,9 @@ enum PairingProgress {
 /// The keys from earlier pairings.
 struct PairingKeys {
     let bonds: BondManager
-    /// The devices with a stored key according to pairings in this run, for when the bonds are not loaded.
-    private var holders: Set<BluetoothAddress> = []
-
-    init(bonds: BondManager) {
-        self.bonds = bonds
-    }
-
-    /// Records a pairing that made a stored key.
-    mutating func note(_ peer: BluetoothAddress) {
-        if holders.count < 1024 { holders.insert(peer) }
-    }
-
-    /// Removes a device whose key was deleted.
-    mutating func forget(_ peer: BluetoothAddress) { holders.remove(peer) }
 
     /// Whether the bonds of this program are those that count, perhaps without what the store has now.
     private var knowsBonds: Bool { ![.daemon, .notPermitted].contains(bonds.status) }
-
-    /// Returns whether there is a key for a link's peer.
-    func exist(_ addresses: LinkAddresses) -> Bool {
-        let isKnown = bonds.writer != nil && knowsBonds
-        return addresses.all.contains { isKnown ? bonds.bond(with: $0) != nil : holders.contains($0) }
-    }
 
     /// The bond that a pairing with a link's peer would replace.
     func bond(_ addresses: LinkAddresses) -> Bond? {

@@ -12,7 +12,7 @@ final class Pairings: PairingReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     let host: any HostPairing
-    private var keys: PairingKeys
+    private let keys: PairingKeys
     private let links: LinkRegistry
     private let log: Logger
     private let dialogs: PairingDialogs
@@ -166,7 +166,7 @@ final class Pairings: PairingReceiver {
     }
 
     /// Returns whether there is a key from an earlier pairing with a link's peer.
-    func hasKey(_ addresses: LinkAddresses) -> Bool { keys.exist(addresses) }
+    func hasKey(_ addresses: LinkAddresses) -> Bool { host.hasKey(addresses.all) }
 
     /// Returns whether the bond of a pairing would find room, or none would be made.
     private func hasRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
@@ -234,9 +234,7 @@ final class Pairings: PairingReceiver {
             endDialogs(LinkAddresses(connected: peer, known: peer))
             removeOutOfBandData(of: LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
         case .keys(let keys, let isStored): keysWereMade(keys, isStored: isStored)
-        case .keysForgotten(let peer):
-            keys.bonds.isForgotten(peer)
-            forgetKey(of: peer)
+        case .keysForgotten(let peer): keys.bonds.isForgotten(peer)
         case .linkEnded: keys.bonds.linkHasEnded()
         }
     }
@@ -247,7 +245,6 @@ final class Pairings: PairingReceiver {
         let isAgreed = dialogs.agreed.haveMadeKey(of: peer, made.privateAddress, at: dialogs.now)
         if isStored {
             keys.bonds.addKeys(made, isOwn: isAgreed)
-            keys.note(peer)
         } else if isAgreed || links.connectedAddress(of: peer) != nil, case .ours = host.authority {
             keys.bonds.keyIsNotBonded(of: peer)
         }
@@ -256,9 +253,6 @@ final class Pairings: PairingReceiver {
         links.report(peer, .keyMade(isStored: isStored))
         removeOutOfBandData(of: addresses)
     }
-
-    /// Removes a device whose key was deleted.
-    func forgetKey(of peer: BluetoothAddress) { keys.forget(peer) }
 
     private func handle(_ question: PairingQuestion, _ peer: BluetoothAddress) {
         // The links of other programs are theirs to pair; a program with the authority over pairing handles all links.
