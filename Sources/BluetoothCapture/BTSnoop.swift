@@ -67,9 +67,7 @@ public enum BTSnoop {
     public static func encodeHeader(
         _ datalink: BTSnoopDatalink = .monitor, into writer: inout ByteWriter
     ) throws(BufferFull) {
-        guard writer.remaining >= headerByteCount else {
-            throw BufferFull(needed: headerByteCount, available: writer.remaining)
-        }
+        try writer.ensure(headerByteCount)
         try writer.write(identification)
         try writer.write(bigEndian: version)
         try writer.write(bigEndian: datalink.rawValue)
@@ -112,9 +110,7 @@ public struct BTSnoopRecord: ~Escapable {
     ) throws(BufferFull) -> Bool {
         guard let (flags, packetType) = head(as: datalink) else { return false }
         let count = packet.payload.byteCount + (packetType == nil ? 0 : 1)
-        guard writer.remaining >= Self.headerByteCount + count else {
-            throw BufferFull(needed: Self.headerByteCount + count, available: writer.remaining)
-        }
+        try writer.ensure(Self.headerByteCount + count)
         try writer.write(bigEndian: UInt32(clamping: count + max(0, truncatedByteCount)))
         try writer.write(bigEndian: UInt32(clamping: count))
         try writer.write(bigEndian: flags)
@@ -146,19 +142,12 @@ public struct BTSnoopRecord: ~Escapable {
 extension CapturedPacketKind {
     /// The flags and the packet indicator of an HCI packet of this kind in a file of one adapter: bit 0 is set from
     /// controller to host, bit 1 for commands and events.
-    fileprivate var transport: (flags: UInt32, packetType: UInt8)? {
-        switch self {
-        case .command: return (2, 1)
-        case .event: return (3, 4)
-        case .aclSent: return (0, 2)
-        case .aclReceived: return (1, 2)
-        case .synchronousSent: return (0, 3)
-        case .synchronousReceived: return (1, 3)
-        case .isochronousSent: return (0, 5)
-        case .isochronousReceived: return (1, 5)
-        default: return nil
-        }
-    }
+    fileprivate var transport: (flags: UInt32, packetType: UInt8)? { Self.transports[self] }
+
+    private static let transports: [CapturedPacketKind: (flags: UInt32, packetType: UInt8)] = [
+        .command: (2, 1), .event: (3, 4), .aclSent: (0, 2), .aclReceived: (1, 2), .synchronousSent: (0, 3),
+        .synchronousReceived: (1, 3), .isochronousSent: (0, 5), .isochronousReceived: (1, 5),
+    ]
 
     /// The kind of a packet with this packet indicator; nil for an unassigned one.
     init?(packetType: UInt8, isReceived: Bool) {

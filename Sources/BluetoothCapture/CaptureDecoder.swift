@@ -72,12 +72,14 @@ package struct CaptureDecoder: Sendable {
         func key(_ handle: ConnectionHandle) -> CapturedLinks.Key {
             CapturedLinks.Key(adapter: record.adapter, handle: handle.rawValue)
         }
-        func mark(_ handle: ConnectionHandle, _ text: String) {
+        func mark(
+            _ handle: ConnectionHandle, _ text: String, _ status: HCIStatus = .success, otherwise failure: String = ""
+        ) {
             message.kind = .link
             message.isSent = nil
             message.handle = handle.rawValue
             message.peer = links.peer(of: key(handle))
-            message.text = text
+            message.text = status.isSuccess ? text : "\(failure): \(status)"
         }
         if var reports = try? event.advertisingReports() {
             (message.kind, message.isSent, message.text) = (.advertising, nil, "")
@@ -97,26 +99,19 @@ package struct CaptureDecoder: Sendable {
             links.begin(key(link.handle), peer: link.peer.address)
             mark(link.handle, "connected as \(link.role), \(Self.text(link.parameters))")
         } else if let end = try? event.as(HCIDisconnectionComplete.self) {
-            mark(end.handle, end.status.isSuccess ? "disconnected: \(end.reason)" : "not disconnected: \(end.status)")
+            mark(end.handle, "disconnected: \(end.reason)", end.status, otherwise: "not disconnected")
             guard end.status.isSuccess else { return message }
             joiner.removeFrames(adapter: record.adapter, handle: end.handle.rawValue)
             links.end(key(end.handle))
         } else if let change = try? event.as(HCIEncryptionChange.self) {
             let state = change.isEncrypted ? "encrypted" : "not encrypted"
-            mark(change.handle, change.status.isSuccess ? state : "encryption failed: \(change.status)")
+            mark(change.handle, state, change.status, otherwise: "encryption failed")
         } else if let update = try? event.as(LEConnectionUpdateComplete.self) {
-            mark(
-                update.handle,
-                update.status.isSuccess
-                    ? "parameters changed: \(Self.text(update.parameters))"
-                    : "parameters not changed: \(update.status)")
+            let text = "parameters changed: \(Self.text(update.parameters))"
+            mark(update.handle, text, update.status, otherwise: "parameters not changed")
         } else if let update = try? event.as(LEPHYUpdate.self) {
-            mark(
-                update.phys.handle,
-                update.status.isSuccess
-                    ? "PHYs: transmit \(update.phys.transmit), receive \(update.phys.receive)"
-                    : "PHYs not changed: \(update.status)"
-            )
+            let text = "PHYs: transmit \(update.phys.transmit), receive \(update.phys.receive)"
+            mark(update.phys.handle, text, update.status, otherwise: "PHYs not changed")
         } else if let change = try? event.as(LEDataLengthChange.self) {
             let (transmit, receive) = (change.length.transmitOctets, change.length.receiveOctets)
             mark(change.handle, "data length: transmit \(transmit), receive \(receive) bytes")

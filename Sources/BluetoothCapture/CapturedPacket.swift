@@ -107,9 +107,7 @@ extension CapturedPacket {
         guard let count = UInt16(exactly: payload.byteCount) else {
             throw BufferFull(needed: payload.byteCount, available: Int(UInt16.max))
         }
-        guard writer.remaining >= 6 + Int(count) else {
-            throw BufferFull(needed: 6 + Int(count), available: writer.remaining)
-        }
+        try writer.ensure(6 + Int(count))
         try writer.write(kind.rawValue)
         try writer.write(adapter)
         try writer.write(count)

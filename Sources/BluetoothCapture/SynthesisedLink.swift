@@ -57,9 +57,7 @@ public struct SynthesisedLink: Hashable, Sendable {
         guard let length = UInt16(exactly: pdu.byteCount + 4) else {
             throw BufferFull(needed: pdu.byteCount + 4, available: Int(UInt16.max))
         }
-        guard writer.remaining >= Self.headerByteCount + pdu.byteCount else {
-            throw BufferFull(needed: Self.headerByteCount + pdu.byteCount, available: writer.remaining)
-        }
+        try writer.ensure(Self.headerByteCount + pdu.byteCount)
         // The packet boundary flag of a first fragment: non-flushable from the host, flushable from the controller.
         try writer.write(handle.rawValue | (isSent ? 0 : 0x2000))
         try writer.write(length)
@@ -80,14 +78,8 @@ extension SynthesisedLink {
     public func encodeChannelRequest(
         psm: UInt16, source: UInt16, maximumTransmissionUnit: UInt16, isSent: Bool, into writer: inout ByteWriter
     ) throws(BufferFull) {
-        var request = ByteWriter(capacity: 14)
-        try request.write([0x14, 1, 10, 0])
-        try request.write(psm)
-        try request.write(source)
-        try request.write(maximumTransmissionUnit)
-        try request.write(UInt16(Self.maximumFramePayload))
-        try request.write(UInt16.max)
-        try encode(request.bytes.span.bytes, channel: Self.signallingChannel, isSent: isSent, into: &writer)
+        try encodeSignal(
+            0x14, [psm, source, maximumTransmissionUnit, UInt16(Self.maximumFramePayload), .max], isSent, &writer)
     }
 
     /// Appends the payload of an ACL packet with the LE Credit Based Connection Response that accepts a channel
@@ -95,14 +87,17 @@ extension SynthesisedLink {
     public func encodeChannelResponse(
         destination: UInt16, maximumTransmissionUnit: UInt16, isSent: Bool, into writer: inout ByteWriter
     ) throws(BufferFull) {
-        var response = ByteWriter(capacity: 14)
-        try response.write([0x15, 1, 10, 0])
-        try response.write(destination)
-        try response.write(maximumTransmissionUnit)
-        try response.write(UInt16(Self.maximumFramePayload))
-        try response.write(UInt16.max)
-        try response.write(0 as UInt16)
-        try encode(response.bytes.span.bytes, channel: Self.signallingChannel, isSent: isSent, into: &writer)
+        try encodeSignal(
+            0x15, [destination, maximumTransmissionUnit, UInt16(Self.maximumFramePayload), .max, 0], isSent, &writer)
+    }
+
+    private func encodeSignal(
+        _ code: UInt8, _ parameters: [UInt16], _ isSent: Bool, _ writer: inout ByteWriter
+    ) throws(BufferFull) {
+        var command = ByteWriter(capacity: 14)
+        try command.write([code, 1, 10, 0])
+        for parameter in parameters { try command.write(parameter) }
+        try encode(command.bytes.span.bytes, channel: Self.signallingChannel, isSent: isSent, into: &writer)
     }
 
     /// Calls `body` with the payloads of the ACL packets of an SDU on a connection-oriented channel: one, or two for

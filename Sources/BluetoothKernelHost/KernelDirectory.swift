@@ -14,9 +14,9 @@ import BluetoothManagement
 // Holds more than ten variables: most are what it is given to follow one list of adapters.
 package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
-    package let loop: EventLoop
     package let management: ManagementClient
     private let kernel: any BluetoothKernel
+    private let kernelPairing: KernelPairing
     private let log: Logger
     private let trace: PacketSynthesis?
     private var known: [UInt16: AdapterInformation] = [:]
@@ -29,8 +29,10 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         self.kernel = kernel
         management = ManagementClient(on: kernel, log: log, trace: trace)
         (self.log, self.trace) = (log, trace)
-        loop = kernel.loop
+        kernelPairing = KernelPairing(of: kernel, by: LoopBound(management, on: kernel.loop), log: log)
     }
+
+    package var loop: EventLoop { kernel.loop }
 
     package var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
 
@@ -247,15 +249,16 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private func preparation(
         _ store: (any AdapterStore)? = nil, _ privacy: PrivacyMode? = nil
     ) -> AdapterPreparation {
-        AdapterPreparation(kernel: kernel, management: management, store: store, privacy: privacy)
+        AdapterPreparation(
+            kernel: kernel, management: management, pairing: kernelPairing, store: store, privacy: privacy)
     }
 
     // MARK: Components of an adapter
 
-    package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
+    package var pairing: any HostPairing { kernelPairing }
 
     package func makeHost(of adapter: AdapterRecord) -> any Host {
-        AdapterHost(adapter, of: kernel, in: self, management: management, log: log, trace: trace)
+        AdapterHost(adapter, of: kernel, in: self, management: management, kernelPairing, log: log, trace: trace)
     }
 }
 

@@ -74,8 +74,9 @@ public struct ByteWriter: Sendable {
         }
     }
 
+    /// Throws unless there is room for `count` bytes.
     @inlinable @inline(__always)
-    func ensure(_ count: Int) throws(BufferFull) {
+    package func ensure(_ count: Int) throws(BufferFull) {
         guard count <= remaining else { throw BufferFull(needed: count, available: remaining) }
     }
 

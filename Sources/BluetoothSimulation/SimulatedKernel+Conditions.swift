@@ -26,9 +26,7 @@ extension SimulatedKernel {
 
     /// Unplugs an adapter, even during operations. The other sides of its links notice by supervision timeout.
     public func unplug(_ index: UInt16) {
-        withHost { host in
-            if let adapter = host.adapter(index) { host.unplug(adapter) }
-        }
+        withAdapter(index) { $0.kernel.unplug($0) }
     }
 
     /// Powers an adapter on or off as another program would.
@@ -123,12 +121,12 @@ extension SimulatedKernel {
     /// Makes the kernel refuse a management command with `status`, such as Busy while another program uses it; nil
     /// restores it.
     public func setRefusal(_ status: ManagementStatus?, of opcode: ManagementOpcode) {
-        withHost { $0.management.setRefusal(status, of: opcode) }
+        withHost { $0.management.refusals[opcode] = status }
     }
 
     /// Makes the kernel never answer a management command.
     public func setSilent(_ isSilent: Bool, for opcode: ManagementOpcode) {
-        withHost { $0.management.setSilent(isSilent, for: opcode) }
+        withHost { $0.management.isSilent[opcode] = isSilent }
     }
 
     /// Simulates another program that discovers devices, so that Start Discovery is Busy.

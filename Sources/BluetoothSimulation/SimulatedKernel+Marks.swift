@@ -2,18 +2,18 @@ import BluetoothSockets
 
 extension SimulatedKernel: ProgramMarks {
     package func hold(_ mark: String) -> (any AnyObject & Sendable)? {
-        withHost { $0.marks.insert(mark).inserted } ? SimulatedMark(mark, on: self) : nil
+        guard withHost({ $0.marks.insert(mark).inserted }) else { return nil }
+        return SimulatedHold { [self] in withHost { _ = $0.marks.remove(mark) } }
     }
 
     package func isHeld(_ mark: String) -> Bool { withHost { $0.marks.contains(mark) } }
 }
 
-/// A mark that a program holds; dropping it ends it.
-private final class SimulatedMark: Sendable {
-    private let mark: String
-    private let kernel: SimulatedKernel
+/// What a program holds of a kernel; dropping it ends it.
+final class SimulatedHold: RadioSwitchWatch {
+    private let end: @Sendable () -> Void
 
-    init(_ mark: String, on kernel: SimulatedKernel) { (self.mark, self.kernel) = (mark, kernel) }
+    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
-    deinit { kernel.withHost { [mark] in _ = $0.marks.remove(mark) } }
+    deinit { end() }
 }

@@ -96,7 +96,7 @@ public final class SimulatedRadio: Sendable {
             let handler = LoopBound(accept.value(socket), on: loop)
             withWorld { $0.sockets[identifier]?.install(handler) }
         case .peripheral(let end, let event): deliver(event, toPeripheralAt: end)
-        case .radioSwitches(let identifier): withWorld({ $0.radioSwitchHandler(identifier) })?.value()
+        case .radioSwitches(let identifier): withWorld({ $0.radioSwitchWatches[identifier]?.handler })?.value()
         case .completion(let completion): completion()
         }
     }
@@ -112,7 +112,7 @@ public final class SimulatedRadio: Sendable {
             world.closeAll()
             for peripheral in world.peripherals.all.reversed() { peripheral.remove() }
             for identifier in world.peripherals.ends.keys { world.removePeripheralEnd(identifier) }
-            world.endRadioSwitchWatches()
+            for identifier in world.radioSwitchWatches.keys { world.endRadioSwitchWatch(identifier) }
             world.dropOutputs()
         }
         // A closed link's channel is kept until its outstanding response is late.

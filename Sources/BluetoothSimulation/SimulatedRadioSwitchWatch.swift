@@ -9,21 +9,8 @@ extension SimulatedKernel {
             guard host.conditions.canWatchRadioSwitches else { return nil }
             return host.world.watchRadioSwitches(of: host, handler)
         }
-        return identifier.map { SimulatedRadioSwitchWatch(radio: radio, identifier: $0) }
-    }
-}
-
-/// A watch; dropping it ends it.
-private final class SimulatedRadioSwitchWatch: RadioSwitchWatch {
-    private let radio: SimulatedRadio
-    private let identifier: Int
-
-    init(radio: SimulatedRadio, identifier: Int) {
-        self.radio = radio
-        self.identifier = identifier
-    }
-
-    deinit {
-        radio.withWorld { [identifier] in $0.endRadioSwitchWatch(identifier) }
+        return identifier.map { identifier in
+            SimulatedHold { [radio] in radio.withWorld { $0.endRadioSwitchWatch(identifier) } }
+        }
     }
 }

@@ -63,7 +63,7 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostAdvertising: adapterBecameUnavailable, adapterBecameAvailable, sendAgain"))
+        @Test(.proves("Host: adapterChanged"))
         func aSetWaitsForItsAdapter() async throws {
             try await HostStories.run { _, peripheral in
                 await peripheral.advertise("seam")
@@ -78,12 +78,12 @@ extension Conformance {
                 #expect(await peripheral.isTold("advertising 1 advertising", times: 2))
                 let settled = "advertising 1 settled well"
                 let count = peripheral.told.entries.count { $0 == settled }
-                await peripheral.sendAgain()
+                await peripheral.becomeForgetful()
                 #expect(await peripheral.isTold(settled, times: count + 1))
             }
         }
 
-        @Test(.proves("Host: close", "HostAdvertising: end", "HostDirectory: close"))
+        @Test(.proves("Host: close", "HostDirectory: close"))
         func whatIsClosedEndsWhatIsPending() async throws {
             try await HostStories.run { _, peripheral in
                 await peripheral.advertise("seam")
@@ -204,7 +204,7 @@ extension HostUser {
 
     func removeForeignAdvertising() async throws -> Int { try await host.advertising.removeForeign(Self.use) }
 
-    func sendAgain() { host.advertising.sendAgain() }
+    func becomeForgetful() { host.adapterChanged(.forgetful) }
 
     // MARK: Room
 
@@ -239,8 +239,9 @@ extension HostUser {
 
     // MARK: The directory
 
-    /// A store with one identity, which records the adapters that are prepared.
+    /// A store with one identity and no keys, which records the adapters that are prepared.
     final class IdentityStore: AdapterStore, Sendable {
+        let keys: [PeerKeys]? = []
         let identity = LocalIdentity.random()
         let prepared = Journal<String>()
 

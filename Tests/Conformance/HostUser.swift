@@ -19,7 +19,8 @@ actor HostUser: LoopActor {
     let directory: any HostDirectory
     let adapterRecord: AdapterRecord
     let host: any Host
-    private let keys: any HostKeys
+    /// Retained for the host.
+    private let store: IdentityStore
     let receiver: Receiver
     private let directoryReceiver: DirectoryJournal
     var listener: (any HostChannelListener)?
@@ -30,10 +31,11 @@ actor HostUser: LoopActor {
     var link: (any HostLink)?
 
     /// The receiver of the host's events, and of the channel's packets and events.
-    final class Receiver: HostReceiver, ChannelReceiver {
+    final class Receiver: HostReceiver, ChannelReceiver, PairingReceiver {
         private let told: Journal<String>
+        private let pairing: any HostPairing
 
-        init(_ told: Journal<String>) { self.told = told }
+        init(_ told: Journal<String>, _ pairing: any HostPairing) { (self.told, self.pairing) = (told, pairing) }
 
         func receive(_ reports: AdvertisingReports) {
             var reports = reports
@@ -59,15 +61,33 @@ actor HostUser: LoopActor {
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
+        func securityChanged(_ event: SecurityEvent) {
+            if case .encrypted(let security) = event { told.add("encrypted \(security.level)") }
+        }
         func channelEnded(_ reason: BluetoothError) {
             told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
+        }
+
+        func receive(_ event: PairingEvent) {
+            switch event {
+            case .question(let question, let peer):
+                told.add("question \(question)")
+                pairing.reply(.yes, to: question, peer)
+            case .failed: told.add("pairing failed")
+            case .keys(let made, let isStored):
+                told.add("key made, kept: \(isStored)")
+                if isStored { told.add("keys of \(made.identity)") }
+            case .keysForgotten: told.add("keys forgotten")
+            case .linkEnded: break
+            }
         }
     }
 
     /// Prepares an adapter.
     @discardableResult
-    static func make(_ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore? = nil) async throws -> HostUser
-    {
+    static func make(
+        _ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore = IdentityStore()
+    ) async throws -> HostUser {
         let loop = fixture.kernel.loop
         let opening = Opening(loop)
         let user = try await opening.open(fixture.kernel, adapter.index, store)
@@ -75,30 +95,16 @@ actor HostUser: LoopActor {
         return user
     }
 
-    private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
+    private init(_ directory: any HostDirectory, _ information: AdapterInformation, _ store: IdentityStore) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
-        receiver = Receiver(told)
+        receiver = Receiver(told, directory.pairing)
         directoryReceiver = DirectoryJournal(told, adapterRecord)
+        self.store = store
         host = directory.makeHost(of: adapterRecord)
-        keys = directory.makeKeys()
         host.start(receiver)
-        let told = told
         directory.receiver = directoryReceiver
-        host.pairing.follow { [pairing = host.pairing] event in
-            switch event {
-            case .question(let question, let peer):
-                told.add("question \(question)")
-                pairing.reply(.yes, to: question, peer)
-            case .failed: told.add("pairing failed")
-            case .keyMade(_, let key): told.add("key made, kept: \(key.isStored)")
-            case .keysForgotten: told.add("keys forgotten")
-            }
-        }
-        keys.follow(wanted: { [] }) { event in
-            if case .made(let made) = event { told.add("keys of \(made.identity)") }
-        }
-        keys.begin(information.index)
+        directory.pairing.receiver = receiver
     }
 
     /// Records the adapter's state as its directory reports it.
@@ -125,11 +131,11 @@ actor HostUser: LoopActor {
 
         init(_ loop: EventLoop) { self.loop = loop }
 
-        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore?) async throws -> HostUser {
+        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore) async throws -> HostUser {
             let directory = try await kernel.provider().makeDirectory(log: Logger(label: "test"))
             let found = try #require(directory.adapter(AdapterID(hci: index)))
             let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: store)
-            return HostUser(directory, ready)
+            return HostUser(directory, ready, store)
         }
     }
 
@@ -143,10 +149,9 @@ actor HostUser: LoopActor {
         channel?.close()
         listener?.close()
         let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
-        host.advertising.end(reason)
-        host.channels.close()
+        host.adapterChanged(.closing(reason))
         host.close(reason)
-        keys.close()
+        directory.pairing.close()
         directory.close(reason)
     }
 
@@ -199,7 +204,7 @@ actor HostUser: LoopActor {
     }
 
     /// Ends the link, as after a failed pairing.
-    func disconnect(_ peer: BluetoothAddress) { host.pairing.disconnect(peer, connectedAs: peer) }
+    func disconnect(_ peer: BluetoothAddress) { directory.pairing.disconnect(peer, connectedAs: peer) }
 
     func take(_ channel: any HostChannel) {
         first = first ?? self.channel
@@ -226,25 +231,16 @@ actor HostUser: LoopActor {
 
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
     func preparePairing() async throws {
-        keys.reload()
-        await keys.load()
-        #expect(keys.status == .loaded)
-        try await host.pairing.change(to: PairingSettings(), .init("pair"))
-        try await host.pairing.apply(.init("pair"))
+        let (pairing, operation) = (directory.pairing, BluetoothError.Operation("pair"))
+        pairing.loadKeys(evenIfEmpty: true)
+        try await pairing.loadKeys(evenIfEmpty: false).value(operation, timeout: nil, on: loop)
+        #expect(pairing.keyStatus == .loaded)
+        try await pairing.change(to: PairingSettings(), operation)
+        try await pairing.apply().value(operation, timeout: nil, on: loop)
     }
 
-    /// Raises the link's security, as soon as the host allows it.
-    func raise(to level: SecurityLevel) async throws {
-        for attempt in 1... {
-            do throws(ChannelFailure) {
-                try channel?.raiseSecurity(to: level)
-                return channel?.notifyWhenWritable() ?? ()
-            } catch {
-                guard error.kind == .tooEarly, attempt < 20 else { throw error }
-                _ = await loop.sleep(for: .milliseconds(50))
-            }
-        }
-    }
+    /// Raises the link's security.
+    func raise(to level: SecurityLevel) { _ = channel?.raiseSecurity(to: level, isBegun: false) }
 
     func security() throws -> LinkSecurity? { try channel?.security() }
 
@@ -257,12 +253,9 @@ actor HostUser: LoopActor {
 
     func leave() {
         let reason = BluetoothError(.adapterOff, .init("use the adapter"), "off")
-        host.suspend(reason)
-        host.advertising.adapterBecameUnavailable(reason, comesBack: true)
+        host.adapterChanged(.left(reason))
+        host.adapterChanged(.unavailable(reason, comesBack: true))
     }
 
-    func resume() {
-        host.resume(with: adapterRecord.information)
-        host.advertising.adapterBecameAvailable()
-    }
+    func resume() { host.adapterChanged(.available) }
 }

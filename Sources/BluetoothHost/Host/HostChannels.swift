@@ -43,12 +43,6 @@ package protocol HostChannels: AnyObject {
 
     /// Whether another program listens for the attribute channels of peers, as far as this one can see it.
     var hasOtherListener: Bool { get }
-
-    /// Attributes the ends whose reason is not known yet to the adapter, which was powered off, blocked or removed.
-    func adapterBecameUnavailable(_ reason: BluetoothError)
-
-    /// Closes the adapter's channels: later ends are not attributed to it.
-    func close()
 }
 
 /// An L2CAP channel of a link. Dropping the last reference closes it.
@@ -85,8 +79,12 @@ package protocol HostChannel: AnyObject, Sendable {
     /// The current security of the link.
     func security() throws(BluetoothError) -> LinkSecurity
 
-    /// Requests a higher security level. Until the link is encrypted nothing can be sent.
-    func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure)
+    /// Requests a higher security level, while no request of the attribute protocol is in flight; nil withdraws that before
+    /// it begins. Until the link is encrypted nothing can be sent. Returns the event of ``ChannelReceiver/securityChanged(_:)``
+    /// that is due at once.
+    ///
+    /// - Parameter isBegun: whether the host encrypts the link automatically, as requested with it.
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent?
 
     /// Closes the channel. No event follows; a second call does nothing. Calls that wait for an attribute channel's link
     /// fail with the reason, and no later link to the peer receives an answer to the outstanding transactions.
@@ -107,6 +105,9 @@ package protocol ChannelReceiver: AnyObject {
 
     /// The channel is open, or a full channel accepts packets again.
     func channelIsWritable()
+
+    /// The security of an attribute channel's link has changed, or might have.
+    func securityChanged(_ event: SecurityEvent)
 
     /// The channel has ended, or could not be opened, and all packets that arrived before were passed. The last call, made
     /// once, when the reason is known.

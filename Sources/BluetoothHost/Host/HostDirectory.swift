@@ -33,8 +33,8 @@ package protocol HostDirectory: AnyObject {
     /// since.
     func isSwitchedOff(_ adapter: AdapterID) -> Bool
 
-    /// Creates the store of an adapter's keys in the host; it reports nothing yet.
-    func makeKeys() -> any HostKeys
+    /// The pairing of the adapter that is prepared, and its keys.
+    var pairing: any HostPairing { get }
 
     /// Creates the host of a prepared adapter.
     func makeHost(of adapter: AdapterRecord) -> any Host
@@ -96,9 +96,13 @@ package protocol AdapterStore: AnyObject {
 
     /// Reads the bonds of the adapter.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
+
+    /// The keys to load into the host, the most important first; nil if none are stored ever.
+    var keys: [PeerKeys]? { get }
 }
 
 extension AdapterStore {
     /// Does nothing: there are no keys.
     package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
+    package var keys: [PeerKeys]? { nil }
 }

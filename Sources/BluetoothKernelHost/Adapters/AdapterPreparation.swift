@@ -9,6 +9,7 @@ import BluetoothManagement
 struct AdapterPreparation {
     let kernel: any BluetoothKernel
     let management: ManagementClient
+    let pairing: KernelPairing
     let store: (any AdapterStore)?
     /// The privacy mode of the adapters; nil leaves it as it is.
     var privacy: PrivacyMode?
@@ -53,7 +54,10 @@ struct AdapterPreparation {
         defer { if let cycled { PowerChanges.endStep(on: cycled) } }
         do throws(BluetoothError) {
             try await prepareIdentity(&information, power, operation)
-            await store?.prepare(information)
+            if let store {
+                await store.prepare(information)
+                pairing.begin(information.index, store)
+            }
             if !information.isPowered { try await powerOn(information, operation) }
         } catch {
             if wasPowered, power != .leave { await powerOnAgain(information.index) }

@@ -75,8 +75,6 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         return (Int(features.maximumInstances), table.instances.union(features.instances).count)
     }
 
-    nonisolated(nonsending) func finish() async { await worker?.value }
-
     // MARK: Events
 
     func receive(_ notice: AdapterNotice) {
@@ -101,6 +99,8 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         }
     }
 
+    /// Pauses the sets, or ends those that do not wait for the adapter, which is off, blocked or absent.
+    /// - Parameter comesBack: whether the adapter is only temporarily unavailable; then all sets wait.
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {
         // An absent adapter has lost its instances as well.
         let isAbsent = adapter.state == .absent
@@ -113,13 +113,16 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         applyPendingChanges()
     }
 
+    /// Sends all sets again: the controller may have forgotten them.
     func sendAgain() {
         for id in table.ids { advance(id, .resend) }
         applyPendingChanges()
     }
 
+    /// Resumes the sets: the adapter can be used again.
     func adapterBecameAvailable() { applyPendingChanges() }
 
+    /// Ends all sets for this reason: the adapter is closed.
     func end(_ reason: BluetoothError) {
         isClosed = true
         for id in table.ids { advance(id, .end(reason)) }

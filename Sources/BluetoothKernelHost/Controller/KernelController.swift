@@ -22,6 +22,8 @@ package final class KernelController: HCIReceiver {
     let health: KernelHealth
     private let directory: any HostDirectory
     private var isClosed = false
+    /// Those who wait for the ends of links, which are told of them before the receiver is.
+    var linkEnds = HandlerList<UInt16>()
     /// Retained, since each report passes here.
     private var receiver: (any HostReceiver)?
 
@@ -84,8 +86,10 @@ package final class KernelController: HCIReceiver {
         return true
     }
 
-    /// Reports that the controller has ended a link.
-    func linkEnded() { receiver?.receive(.linkEnded) }
+    private func linkEnded(_ handle: UInt16) {
+        linkEnds(handle)
+        receiver?.receive(.linkEnded)
+    }
 
     /// Closes the controller.
     package func close(_ reason: BluetoothError) { end(reason, isForGood: true) }
@@ -121,7 +125,9 @@ package final class KernelController: HCIReceiver {
         } else if let error = try event.as(HCIHardwareError.self) {
             health.report(.hardwareError(code: error.value), isCertain: true)
         } else {
-            try links.receive(event)
+            guard let handle = try links.receive(event) else { return }
+            // Deferred, since the packet is still being received.
+            kernel.loop.executeLocally { [self] in linkEnded(handle) }
         }
     }
 

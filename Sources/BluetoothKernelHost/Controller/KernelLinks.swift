@@ -22,8 +22,6 @@ final class KernelLinks {
     private var lost = OrphanedLinks()
     private lazy var lostTimer = kernel.loop.makeTimer(of: self) { $0.lostTimerFired() }
     private var refusals = ConnectRefusals()
-    /// Called when any link has ended, with its handle.
-    var onLinkEnded: (UInt16) -> Void = { _ in }
 
     init(
         _ commands: HCICommandQueue, _ initialParameters: InitialParameters, _ phyPolicy: PHYPolicy,
@@ -195,16 +193,14 @@ final class KernelLinks {
         }
     }
 
-    /// Receives an event of a link.
-    func receive(_ event: HCIEventPacket) throws(TruncatedBytes) {
+    /// Receives an event of a link, and returns the handle of a link that has ended.
+    func receive(_ event: HCIEventPacket) throws(TruncatedBytes) -> UInt16? {
         if let event = try event.as(HCIDisconnectionComplete.self) {
-            guard event.status.isSuccess else { return }
+            guard event.status.isSuccess else { return nil }
             table.ended(event)
-            // Deferred, since the packet is still being received.
-            let bound = LoopBound(self, on: loop)
-            loop.execute { bound.value.onLinkEnded(event.handle.rawValue) }
+            return event.handle.rawValue
         } else if let event = try event.as(HCIEncryptionChange.self) {
-            guard event.status.isSuccess, event.isEncrypted else { return }
+            guard event.status.isSuccess, event.isEncrypted else { return nil }
             // Deferred, since the packet is still being received.
             if let handler = table.encryptionHandler(of: event.handle) { loop.executeLocally(handler) }
         } else if let event = try event.as(LEConnectionUpdateComplete.self) {
@@ -214,6 +210,7 @@ final class KernelLinks {
         } else if let event = try event.as(LEDataLengthChange.self) {
             receive(event)
         }
+        return nil
     }
 
     private func receive(_ event: LEConnectionUpdateComplete) {

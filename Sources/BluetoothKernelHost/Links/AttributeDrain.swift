@@ -68,6 +68,8 @@ final class AttributeDrain: ChannelReceiver {
         advance()
     }
 
+    func securityChanged(_ event: SecurityEvent) {}
+
     func channelIsWritable() { advance() }
 
     func channelEnded(_ reason: BluetoothError) { settle() }

@@ -22,8 +22,10 @@ final class ChannelLife {
         /// With the recorder of the link that it gets.
         case connecting(LinkRequest, AdapterTrace?)
         case open
-        /// The link is being encrypted; the timer runs unless security is being raised here.
-        case encrypting(LoopTimer?)
+        /// The link is being encrypted, or about to be, at this side's request.
+        case securing(KernelPairingProcedure)
+        /// The link is being encrypted.
+        case encrypting(LoopTimer)
         /// A drain is the receiver.
         case draining
         /// The channel has ended, and the reason is not known yet.
@@ -58,7 +60,9 @@ final class ChannelLife {
         (loop, peer, self.links, self.receiver) = (links.loop, request.peer, links, receiver)
         phase = .connecting(request, recorder)
         channel = request.channel
-        if isAttributeChannel, links.beginLink(to: peer) { doubtfulRequest = request }
+        guard isAttributeChannel else { return }
+        if links.beginLink(to: peer) { doubtfulRequest = request }
+        links.pairings?.ends(peer)
     }
 
     /// An open channel; ``begin(_:)`` follows.
@@ -88,33 +92,40 @@ final class ChannelLife {
     func receive(_ event: SocketEvent) {
         switch event {
         case .readable: passPacket()
-        case .writable:
-            socketIsWritable()
-            receiver?.channelIsWritable()
+        case .writable: if socketIsWritable() { receiver?.channelIsWritable() }
         case .closed(let error): socketEnded(error)
         }
     }
 
-    /// Passes one packet to the receiver; returns whether there was one. An end noticed by this is also an event.
+    /// Passes one packet to the receiver; returns whether there was one.
     @discardableResult
-    func passPacket() -> Bool {
-        guard let socket, let receiver else { return false }
+    private func passPacket() -> Bool { socket.map { passPacket(from: $0) } ?? false }
+
+    /// Passes one packet of the channel's socket to the receiver; returns whether there was one. An end noticed by this
+    /// is also an event.
+    func passPacket(from socket: any L2CAPSocket) -> Bool {
+        guard let receiver else { return false }
         return socket.receive { packet in
             trace?.received(packet)
             receiver.receive(packet)
         } == .packet
     }
 
-    private func socketIsWritable() {
+    /// Returns whether the channel can be used.
+    private func socketIsWritable() -> Bool {
         switch phase {
         case .connecting(_, let recorder):
             phase = .open
             claimLink()
             beginRecord(recorder, isCentral: true)
-        // When security is raised here, this may have been queued before.
-        case .encrypting(.some): phase = .open
-        case .encrypting(nil), .open, .draining, .ended, .over: break
+        case .securing(let procedure):
+            let (isUsable, event) = procedure.socketIsWritable()
+            report(event)
+            return isUsable
+        case .encrypting: phase = .open
+        case .open, .draining, .ended, .over: break
         }
+        return true
     }
 
     private func socketEnded(_ error: KernelError) {
@@ -131,6 +142,7 @@ final class ChannelLife {
         while passPacket() {}
         guard receiver != nil else { return end() }
         let (own, isCertain) = ending(error)
+        reportEndOfPairing()
         phase = .ended
         let reason =
             isCertain
@@ -151,7 +163,7 @@ final class ChannelLife {
     /// Whether the channel is open.
     var isInUse: Bool {
         switch phase {
-        case .open, .encrypting: true
+        case .open, .securing, .encrypting: true
         case .connecting, .draining, .ended, .over: false
         }
     }
@@ -170,7 +182,7 @@ final class ChannelLife {
         case .connecting(let request, _): return (openingFailed(request, error), links == nil)
         case .encrypting where error == .notEncrypted: return (.notEncrypted(peer), true)
         case .draining: return (.disconnected(peer, error), true)
-        case .open, .encrypting, .ended, .over: break
+        case .open, .securing, .encrypting, .ended, .over: break
         }
         let own = link.map { explained($0.reasonOfEnd(peer, error)) } ?? reason(error)
         // The peer's own reason is certain, and so is the end of an earlier link.
@@ -237,13 +249,49 @@ final class ChannelLife {
 
     // MARK: Encryption
 
-    /// Records that security is being raised from this side; that pairing has a time limit of its own.
-    func raiseBegins() {
-        guard isAttributeChannel else { return }
-        switch phase {
-        case .open, .encrypting: phase = .encrypting(nil)
-        case .connecting, .draining, .ended, .over: break
+    /// Raises the link's security, or ends that before it begins; returns the event, if one is due at once.
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        guard isInUse, let socket else { return nil }
+        guard let level else {
+            if case .securing = phase { phase = .open }
+            return nil
         }
+        let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
+        let procedure = KernelPairingProcedure(to: level, isBegun: isBegun, over: socket, timer, on: loop)
+        phase = .securing(procedure)
+        links?.pairings?.begins(procedure)
+        let event = procedure.begin()
+        checkEnd(event)
+        return event
+    }
+
+    private func securityTimerFired() {
+        if case .securing(let procedure) = phase { report(procedure.timerFired()) }
+    }
+
+    private func report(_ event: SecurityEvent?) {
+        guard let event else { return }
+        checkEnd(event)
+        receiver?.securityChanged(event)
+    }
+
+    private func checkEnd(_ event: SecurityEvent?) {
+        switch event {
+        case nil, .ending, .began: break
+        case .encrypted:
+            phase = .open
+            links?.pairings?.ends(socket?.peer ?? peer)
+        case .refused, .failed: phase = .open
+        }
+    }
+
+    /// Reports the failure of a pairing that may be the reason for the channel's end.
+    private func reportEndOfPairing() {
+        guard isAttributeChannel, isInUse, let pairing = links?.pairings else { return }
+        var since: KernelInstant?
+        if case .securing(let procedure) = phase { since = procedure.lastProgress }
+        let now = socket?.peer ?? peer
+        report(.ending(pairing.failure(now == peer ? [peer] : [peer, now], since: since)))
     }
 
     /// Records the end of encryption: the kernel reports the link's handle again, which it does not meanwhile.
@@ -254,7 +302,7 @@ final class ChannelLife {
     func waitsForEncryption() -> Bool {
         guard isAttributeChannel else { return false }
         switch phase {
-        case .encrypting(nil): return true
+        case .securing: return true
         case .open, .encrypting:
             let timer = loop.makeTimer(of: self) { $0.encryptionIsDue() }
             timer.set(after: Self.encryptionLimit)

@@ -78,7 +78,7 @@ package final class KernelChannel: HostChannel {
 
     package func setReading(_ isOn: Bool) { socket.setReading(isOn) }
 
-    package func passWaiting() -> Bool { life.value.passPacket() }
+    package func passWaiting() -> Bool { life.value.passPacket(from: socket) }
 
     // MARK: The link
 
@@ -90,9 +90,8 @@ package final class KernelChannel: HostChannel {
         do throws(KernelError) { return try socket.security() } catch { throw life.value.reason(error) }
     }
 
-    package func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
-        do throws(KernelError) { try socket.raiseSecurity(to: level) } catch { throw ChannelFailure(error) }
-        life.value.raiseBegins()
+    package func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        life.value.raiseSecurity(to: level, isBegun: isBegun)
     }
 
     // MARK: The end

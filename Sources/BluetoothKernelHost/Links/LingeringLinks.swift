@@ -62,6 +62,8 @@ package final class LingeringLinks {
     private let controller: KernelController
     /// Explains the ends of the channels.
     let ends: LinkEndAttribution
+    /// The pairings under way on the links.
+    var pairings: PairingProcedures?
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []
@@ -80,6 +82,7 @@ package final class LingeringLinks {
         self.adapter = .init(adapter, on: loop)
         let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
         Sibling.table.with(self.adapter) { $0.append(own) }
+        _ = controller.linkEnds.add { [weak self] handle in self?.linkEnded(handle) }
     }
 
     deinit {

@@ -222,7 +222,7 @@ final class Link {
         switch state {
         case .up(let bearer, let attachment):
             if attachment == nil { attach() }
-            if protectionIfAny?.encryptionMayBeOver(self) != false { bearer.channelIsWritable() }
+            bearer.channelIsWritable()
         // Nil if the host reports an event before it has returned the channel.
         case .opening(let channel, let call):
             guard let channel else { return }

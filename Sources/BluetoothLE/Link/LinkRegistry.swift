@@ -45,7 +45,9 @@ extension LinkRegistry {
     var isEmpty: Bool { links.isEmpty && attempts == 0 }
 
     /// The links to a device, under any of the addresses that the host has, or had, for it.
-    func links(to peer: BluetoothAddress) -> [Link] { all.filter { $0.peer == peer || $0.hostIdentity == peer } }
+    func links(to peer: BluetoothAddress, _ privateAddress: BluetoothAddress? = nil) -> [Link] {
+        all.filter { $0.peer == peer || $0.hostIdentity == peer || $0.hostIdentity == privateAddress }
+    }
 
     /// The link to a device of which the host reports a step of pairing: the newest, since an earlier one remains until
     /// the reason of its end is known. Of a device that claims another's identity, the one that pairs.
@@ -71,12 +73,11 @@ extension LinkRegistry {
         switch progress {
         case .answered(let agrees):
             if agrees { link.protection.agrees() }
-            link.protection.pairingProgressed(link)
-        case .failed: link.protection.pairingFailed(link)
-        case .keyMade(let key):
+        case .failed(let failure): link.protection.pairingFailed(link, failure)
+        case .keyMade(let isStored):
             // A device can claim the identity of another: its key is no matter of a link with the bond's key.
             guard !link.bondedPeer.isBonded(link) || link.protection.isPairing else { return }
-            link.protection.keyWasMade(key)
+            link.protection.keyWasMade(isStored: isStored)
         }
     }
 

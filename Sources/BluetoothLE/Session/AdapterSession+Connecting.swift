@@ -200,7 +200,7 @@ extension AdapterSession {
         _ request: LinkRequest, _ options: ConnectionOptions
     ) async -> Result<Connection, BluetoothError> {
         let (peer, deadline) = (request.peer, request.deadline)
-        let doubt = Doubt(on: loop, before: deadline) { [weak health] in health?.linkStalled(peer) }
+        let doubt = Doubt(on: loop, before: deadline) { [health] in health.linkStalled(peer) }
         defer { doubt.end() }
         var attempt = 1
         while true {
@@ -224,6 +224,8 @@ extension AdapterSession {
     private func attemptOnce(
         _ request: LinkRequest, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
+        // An earlier wait may have ended with the adapter.
+        try scheduler.checkUsable(request.operation)
         // Waits for an earlier link to end, which must not take the turn of others.
         try await host.channels.prepare(request)
         let turn = try await scheduler.waitForTurn(

@@ -18,7 +18,7 @@ extension DetachedSession {
         }
         let directory = try await provider.makeDirectory(log: log)
         let bondManager = BondManager(
-            bonds.store(of: provider, log: log), limit: bondLimit, keys: directory.makeKeys(), log: log)
+            bonds.store(of: provider, log: log), limit: bondLimit, directory.pairing, on: loop, log: log)
         let requirements = AdapterRequirements(power: power, privacy: privacy)
         let information = try await directory.choose(selector, requirements, waitingFor: limit, store: bondManager)
         // The components are made on the loop, whatever the caller's executor.

@@ -16,7 +16,7 @@ extension Controller {
         case LEReadRemoteFeatures.opcode:
             answer(command, .success)
             // The request goes out at one connection event, the response comes at a later one.
-            end.ask { [weak self] in self?.receivedRemoteFeatures(end) }
+            end.ask { end.receive(.featuresReceived) }
             return .success
         default: break
         }
@@ -31,7 +31,8 @@ extension Controller {
         {
             answer(LESetDataLength.self, handle)
             let limits = DataLengthLimits(octets: Int(length.octets), time: Int(length.time))
-            end.ask { end.link.changeDataLength(of: end, to: limits) }
+            // Reported if it is another data length than before (Core Vol 4 Part E §7.7.65.7).
+            end.ask { end.link.change { _ in end.side.transmitLimits = limits } }
         } else if let preference = command.as(LESetPHY.self)?.preference {
             answer(command, .success)
             changePHY(end, preference)

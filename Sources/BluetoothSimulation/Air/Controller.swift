@@ -9,20 +9,12 @@ protocol ControllerHost: AnyObject {
     /// Receives an event packet with its leading 0x04.
     func received(event: [UInt8])
     /// Receives a reported advertisement.
-    func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8)
+    func heard(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8)
     /// Receives a created connection.
     func connected(_ end: LinkEnd)
-    /// Receives a peer's features.
-    func receivedRemoteFeatures(_ end: LinkEnd)
     /// Receives a connection's end.
     func disconnected(_ end: LinkEnd, reason: HCIStatus)
     func receive(_ notice: LinkNotice, on end: LinkEnd)
-    /// A connection's security has changed.
-    func securityChanged(_ end: LinkEnd)
-    /// A peer requests a connection-oriented channel.
-    func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void)
 }
 
 /// An adapter's controller, radio and link layer: commands in, events out, as a chip (Core Vol 4 Part E).
@@ -30,13 +22,16 @@ protocol ControllerHost: AnyObject {
 // Holds more than ten variables: the parts of a chip, and the state that its reset clears.
 final class Controller: RadioNode {
     let configuration: SimulatedController
-    private var publicAddresses: PublicAddresses
+    /// Its own public address, without a fault.
+    let ownAddress: BluetoothAddress
+    /// The public address that the kernel has read, which is another after some faults.
+    private(set) var publicAddress: BluetoothAddress
     weak var host: (any ControllerHost)?
     /// Whether the host has started it.
     var isRunning = false {
         didSet {
             guard isRunning != oldValue else { return }
-            if isRunning { publicAddresses.read = presentAddress } else { reset() }
+            if isRunning { publicAddress = presentAddress } else { reset() }
             world.reachabilityChanged()
         }
     }
@@ -54,26 +49,17 @@ final class Controller: RadioNode {
     private(set) var acceptList = FilterAcceptList()
     /// The family of commands used since the last reset.
     private var usedFamily: HCICommandFamily?
-    /// Its own public address, and the one that the kernel has read, which is another after some faults.
-    private struct PublicAddresses {
-        let own: BluetoothAddress
-        var read: BluetoothAddress
-    }
 
     init(world: World, configuration: SimulatedController, address: BluetoothAddress, fault: ControllerFault?) {
         self.configuration = configuration
         self.fault = fault
-        publicAddresses = PublicAddresses(own: address, read: address)
+        (ownAddress, publicAddress) = (address, address)
         super.init(world: world)
-        publicAddresses.read = presentAddress
+        publicAddress = presentAddress
         signalStrength = configuration.signalStrength
         if configuration.hasCoded { supportedPHYs.insert(.leCoded) }
     }
 
-    /// Its own public address, without a fault.
-    var ownAddress: BluetoothAddress { publicAddresses.own }
-    /// The public address that the kernel has read.
-    var publicAddress: BluetoothAddress { publicAddresses.read }
     /// The public address that it reports when it is asked.
     private var presentAddress: BluetoothAddress {
         if case .answersAs(let other) = fault?.symptom { other } else { ownAddress }
@@ -221,11 +207,6 @@ final class Controller: RadioNode {
         }
     }
 
-    /// An advertisement was received and reported.
-    func reported(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
-        host?.heard(advertiser.address, advertiser, isResponse: isResponse, rssi: rssi)
-    }
-
     /// Ends the fault if the intervention cures it.
     func intervene(_ cure: ControllerFault.Cure) {
         if let fault, fault.cure <= cure { self.fault = nil }
@@ -251,17 +232,13 @@ final class Controller: RadioNode {
     // MARK: Links
 
     override func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {
-        emitConnectionComplete(end)
-        if let advertiser { advertising.linkEstablished(end, through: advertiser) }
-        host?.connected(end)
-    }
-
-    private func emitConnectionComplete(_ end: LinkEnd) {
         emit(
             LEEnhancedConnectionComplete(
                 LEConnectionComplete(
                     handle: end.handle, role: end.isCentral ? .central : .peripheral,
                     peer: LEPeerAddress(end.peerAddress), parameters: end.link.parameters)))
+        if let advertiser { advertising.linkEstablished(end, through: advertiser) }
+        host?.connected(end)
     }
 
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
@@ -274,18 +251,16 @@ final class Controller: RadioNode {
     }
 
     override func receive(_ notice: LinkNotice, on end: LinkEnd) {
+        switch notice {
+        case .changed(let change): report(change, of: end)
+        // The peer's features are the same as this controller's.
+        case .featuresReceived: emit(LERemoteFeatures(handle: end.handle, features: configuration.features))
+        default: break
+        }
         host?.receive(notice, on: end)
     }
 
-    override func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
-        guard let host else { return completion(.refused) }
-        host.openChannel(psm, key: key, terms, on: end, completion)
-    }
-
-    override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {
+    private func report(_ change: SimulatedLinkChange, of end: LinkEnd) {
         switch change {
         case .parameters: emit(LEConnectionUpdateComplete(handle: end.handle, parameters: end.link.parameters))
         case .dataLength:
@@ -298,16 +273,8 @@ final class Controller: RadioNode {
                         receiveOctets: UInt16(clamping: received.octets), receiveTime: UInt16(clamping: received.time)))
             )
         case .phy: emit(LEPHYUpdate(phys: phys(of: end)))
-        case .security:
-            emit(HCIEncryptionChange(handle: end.handle, isEncrypted: end.link.security.keySize > 0))
-            host?.securityChanged(end)
+        case .security: emit(HCIEncryptionChange(handle: end.handle, isEncrypted: end.link.security.keySize > 0))
         }
-    }
-
-    /// A peer has sent its features, which are the same as this controller's.
-    func receivedRemoteFeatures(_ end: LinkEnd) {
-        emit(LERemoteFeatures(handle: end.handle, features: configuration.features))
-        host?.receivedRemoteFeatures(end)
     }
 }
 

@@ -53,14 +53,8 @@ extension SimulatedConnection {
     func change(_ change: SimulatedLinkChange? = nil, _ action: (SimulatedConnection) -> Void) {
         let before = ends.map(\.dataLength)
         action(self)
-        if let change { for end in ends { end.side.node.linkChanged(end, change) } }
+        if let change { for end in ends { end.receive(.changed(change)) } }
         guard ends.map(\.dataLength) != before else { return }
-        for end in ends { end.side.node.linkChanged(end, .dataLength) }
-    }
-
-    /// Changes the data length of the packets that one side sends, which is reported if it is another than before
-    /// (Core Vol 4 Part E §7.7.65.7).
-    func changeDataLength(of end: LinkEnd, to limits: DataLengthLimits) {
-        change { _ in end.side.transmitLimits = limits }
+        for end in ends { end.receive(.changed(.dataLength)) }
     }
 }

@@ -36,6 +36,12 @@ enum LinkNotice {
     case frame(ChannelKey)
     case credits(Int, ChannelKey)
     case channelClosed(ChannelKey)
+    /// The peer requests a channel to a PSM; a device that does not answer keeps silent.
+    indirect case channelRequested(psm: UInt16, ChannelKey, ChannelTerms, answer: (ChannelAnswer) -> Void)
+    /// The peer has sent its features.
+    case featuresReceived
+    /// The link's parameters, data length, PHYs or security have changed.
+    case changed(SimulatedLinkChange)
 }
 
 /// A message that a link carries, in one or several Link Layer packets.

@@ -70,17 +70,6 @@ class RadioNode {
         return ConnectionHandle(rawValue: lastHandle)
     }
 
-    /// The other side of a link requests a channel to a PSM; the answer is passed to `completion`.
-    func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
-        completion(.refused)
-    }
-
     /// The link reports something to this device.
     func receive(_ notice: LinkNotice, on end: LinkEnd) {}
-
-    /// The link's parameters, data length or PHYs have changed.
-    func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {}
 }

@@ -217,7 +217,7 @@ final class SimulatedConnection {
         events.stop()
         guard supervision == nil else { return }
         supervision = world.schedule(after: parameters.supervisionDuration) { [self] in
-            end(centralReason: .connectionTimeout, peripheralReason: .connectionTimeout)
+            end(reason: .connectionTimeout)
         }
     }
 
@@ -231,8 +231,7 @@ final class SimulatedConnection {
     /// Completes the termination at the end that requested it.
     private func complete(_ end: LinkEnd, reason: HCIStatus) {
         let own = (end.side.node as? Controller)?.configuration.reportsLocalDisconnects == true
-        let told = own ? .connectionTerminatedByLocalHost : reason
-        self.end(centralReason: end.isCentral ? told : reason, peripheralReason: end.isCentral ? reason : told)
+        self.end(at: end, reason: own ? .connectionTerminatedByLocalHost : reason, other: reason)
     }
 
     /// Takes the link down and releases its references.
@@ -249,13 +248,11 @@ final class SimulatedConnection {
         world.remove(self)
     }
 
-    /// Ends the link at once.
-    func end(centralReason: HCIStatus, peripheralReason: HCIStatus) {
+    /// Ends the link at once, for `reason` at one end and for `other` at the other.
+    func end(at one: LinkEnd, reason: HCIStatus, other: HCIStatus) {
         guard !isEnded else { return }
         takeDown()
-        let (centralEnd, peripheralEnd) = (ends[0], ends[1])
-        centralEnd.side.node.linkEnded(centralEnd, reason: centralReason)
-        peripheralEnd.side.node.linkEnded(peripheralEnd, reason: peripheralReason)
+        for end in ends { end.side.node.linkEnded(end, reason: end.isCentral == one.isCentral ? reason : other) }
     }
 
     /// Lets one side vanish: the other one notices after the supervision timeout.
@@ -270,6 +267,6 @@ final class SimulatedConnection {
 
     /// Ends the link at once, for the same reason on both sides.
     func end(reason: HCIStatus) {
-        end(centralReason: reason, peripheralReason: reason)
+        end(at: ends[0], reason: reason, other: reason)
     }
 }

@@ -156,7 +156,7 @@ final class SimulatedScanner {
             controller.emit(event.packet)
             start = end
         } while start < heard
-        controller.reported(advertiser, isResponse: isResponse, rssi: rssi)
+        controller.host?.heard(advertiser, isResponse: isResponse, rssi: rssi)
     }
 }
 

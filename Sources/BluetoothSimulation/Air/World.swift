@@ -77,7 +77,7 @@ class World {
     /// Executes the due events, when the timer has fired; returns the outputs to deliver.
     func run() -> [Output] {
         clock.fired()
-        while let action = clock.removeDue() { action() }
+        while let action = clock.events.removeDue(at: now) { action() }
         defer { outputs = [] }
         return outputs
     }
@@ -113,13 +113,13 @@ class World {
     /// Schedules `action` at `moment`.
     @discardableResult
     func schedule(at moment: KernelInstant, _ action: @escaping () -> Void) -> ScheduledEvent {
-        clock.schedule(at: moment, action)
+        clock.events.schedule(at: moment, action)
     }
 
     /// Schedules `action` after `delay`.
     @discardableResult
     func schedule(after delay: Duration, _ action: @escaping () -> Void) -> ScheduledEvent {
-        clock.schedule(at: now.advanced(by: delay), action)
+        schedule(at: now.advanced(by: delay), action)
     }
 
     /// A random duration below `limit`.
@@ -186,7 +186,7 @@ class World {
 
     /// Removes a peripheral's end of a link, and releases its handler.
     func removePeripheralEnd(_ identifier: Int) {
-        guard let end = peripherals.removeEnd(identifier) else { return }
+        guard let end = peripherals.ends.removeValue(forKey: identifier) else { return }
         if let program = end.side.program.take() { release(program) }
     }
 
@@ -221,29 +221,10 @@ class World {
 
 /// The simulated peripherals and their ends of links, by the numbers that their objects hold.
 struct PeripheralRegistry {
-    private var nodes: [Int: RadioNode] = [:]
-    private(set) var ends: [Int: LinkEnd] = [:]
+    var nodes: [Int: RadioNode] = [:]
+    /// An end outlives its link until its handler was notified.
+    var ends: [Int: LinkEnd] = [:]
 
     /// The peripherals, oldest first.
     var all: [RadioNode] { nodes.sorted { $0.key < $1.key }.map(\.value) }
-
-    func node(_ identifier: Int) -> RadioNode? { nodes[identifier] }
-
-    mutating func add(_ node: RadioNode, identifier: Int) {
-        nodes[identifier] = node
-    }
-
-    /// Removes a peripheral; false when it was removed before.
-    mutating func remove(_ identifier: Int) -> Bool {
-        nodes.removeValue(forKey: identifier) != nil
-    }
-
-    mutating func add(_ end: LinkEnd) {
-        ends[end.side.identifier] = end
-    }
-
-    /// Removes an end of a link, which outlives the link until its handler was notified.
-    mutating func removeEnd(_ identifier: Int) -> LinkEnd? {
-        ends.removeValue(forKey: identifier)
-    }
 }

@@ -5,12 +5,13 @@ import BluetoothPrimitives
 /// The state of a simulated radio with machines: their kernels, and the sockets of programs.
 final class KernelWorld: World {
     private(set) var kernels: [HostKernel] = []
-    private(set) var sockets: [Int: SocketState] = [:]
-    private(set) var listeners: [Int: ListenerState] = [:]
-    private var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
+    /// The open sockets and listeners by the numbers that the program's objects hold.
+    var sockets: [Int: SocketState] = [:]
+    var listeners: [Int: ListenerState] = [:]
+    private(set) var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
 
     /// A watch on a kernel's radio switches.
-    private struct RadioSwitchWatch {
+    struct RadioSwitchWatch {
         unowned let kernel: HostKernel
         let handler: LoopBound<() -> Void>
     }
@@ -34,22 +35,6 @@ final class KernelWorld: World {
 
     // MARK: Open sockets
 
-    func add(_ socket: SocketState) {
-        sockets[socket.identifier] = socket
-    }
-
-    func remove(_ socket: SocketState) {
-        sockets[socket.identifier] = nil
-    }
-
-    func add(_ listener: ListenerState) {
-        listeners[listener.identifier] = listener
-    }
-
-    func remove(_ listener: ListenerState) {
-        listeners[listener.identifier] = nil
-    }
-
     /// Closes all sockets and listeners, oldest first.
     func closeAll() {
         for socket in sockets.sorted(by: { $0.key < $1.key }) { socket.value.close() }
@@ -58,16 +43,10 @@ final class KernelWorld: World {
 
     /// The open sockets and listeners, for the report of a stalled simulation.
     var openThings: [String] {
-        var all: [String] = []
-        for kernel in kernels {
-            for adapter in kernel.adapters {
-                for connection in adapter.connections.all {
-                    let sockets = connection.channels.sockets.count
-                    all.append("hci\(adapter.index) \(connection.peer) \(connection.state), \(sockets) sockets")
-                }
-            }
+        kernels.flatMap(\.adapters).flatMap(\.connections.all).map { connection in
+            let sockets = connection.channels.sockets.count
+            return "hci\(connection.adapter.index) \(connection.peer) \(connection.state), \(sockets) sockets"
         }
-        return all
     }
 
     // MARK: Radio switches
@@ -79,16 +58,8 @@ final class KernelWorld: World {
         return identifier
     }
 
-    func radioSwitchHandler(_ identifier: Int) -> LoopBound<() -> Void>? {
-        radioSwitchWatches[identifier]?.handler
-    }
-
     func endRadioSwitchWatch(_ identifier: Int) {
         if let watch = radioSwitchWatches.removeValue(forKey: identifier) { release(watch.handler) }
-    }
-
-    func endRadioSwitchWatches() {
-        for identifier in radioSwitchWatches.keys { endRadioSwitchWatch(identifier) }
     }
 
     /// Notifies the watches of a machine's switches; several changes may be reported as one.

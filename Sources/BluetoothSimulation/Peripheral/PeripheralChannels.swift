@@ -22,12 +22,6 @@ final class PeripheralChannels {
         let link: SimulatedConnection
         let psm: UInt16
         var credits: ChannelCredits
-
-        init(link: SimulatedConnection, psm: UInt16, mtu: UInt16) {
-            self.link = link
-            self.psm = psm
-            credits = ChannelCredits(mtu: mtu, mps: min(mtu, 247))
-        }
     }
 
     /// The receive buffer of a channel; the peripheral's handler consumes everything at once.
@@ -56,7 +50,7 @@ final class PeripheralChannels {
     func open(_ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd) -> ChannelAnswer {
         guard let service = services[psm] else { return .refused }
         guard service.security <= end.link.security.level else { return .needsSecurity }
-        var channel = Channel(link: end.link, psm: psm, mtu: service.receiveMTU)
+        var channel = Channel(link: end.link, psm: psm, credits: ChannelCredits(mtu: service.receiveMTU))
         channel.credits.open(with: terms)
         let answer = ChannelAnswer.accepted(channel.credits.terms(room: Self.room))
         channels[key] = channel

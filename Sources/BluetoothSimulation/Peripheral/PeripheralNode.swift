@@ -8,8 +8,12 @@ final class PeripheralNode: RadioNode {
     let identifier: Int
     let address: BluetoothAddress
     let makeHandler: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)?
-    private var isAdvertising = true
-    private var connectionLimit = 1
+    var isAdvertising = true {
+        didSet { updateAdvertisers() }
+    }
+    var connectionLimit = 1 {
+        didSet { updateAdvertisers() }
+    }
     /// The reason for which every link is dropped as soon as it is up; nil accepts links.
     var refusal: HCIStatus?
     /// Whether it ignores all packets on its links.
@@ -31,30 +35,20 @@ final class PeripheralNode: RadioNode {
 
     /// Starts to advertise.
     func add() {
-        world.peripherals.add(self, identifier: identifier)
+        world.peripherals.nodes[identifier] = self
         world.add(self)
     }
 
     /// Removes it from the air, as if its battery were removed.
     override func remove() {
-        guard world.peripherals.remove(identifier) else { return }
+        guard world.peripherals.nodes.removeValue(forKey: identifier) != nil else { return }
         for end in world.links(of: self) {
             end.link.abandon(by: end)
             linkEnded(end, reason: .connectionTimeout)
         }
-        setAdvertising(false)
+        isAdvertising = false
         if let makeHandler { world.release(makeHandler) }
         super.remove()
-    }
-
-    func setAdvertising(_ isOn: Bool) {
-        isAdvertising = isOn
-        updateAdvertisers()
-    }
-
-    func setConnectionLimit(_ limit: Int) {
-        connectionLimit = max(0, limit)
-        updateAdvertisers()
     }
 
     func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
@@ -89,7 +83,7 @@ final class PeripheralNode: RadioNode {
             world.schedule(after: .milliseconds(1)) { end.link.end(reason: refusal) }
             return
         }
-        world.peripherals.add(end)
+        world.peripherals.ends[end.side.identifier] = end
         notifyHandler(.connected, at: end)
     }
 
@@ -109,7 +103,10 @@ final class PeripheralNode: RadioNode {
             end.side.awaitsCredits = false
             if end.hasRoom { hasRoom(end) }
         case .channelClosed(let key): channels.closed(key)
-        case .parametersRequested: break
+        case .channelRequested(let psm, let key, let terms, let answer):
+            if !isMute { answer(channels.open(psm, key: key, terms, on: end)) }
+        case .changed(.security): notifyHandler(.securityChanged(end.link.security), at: end)
+        case .parametersRequested, .featuresReceived, .changed: break
         }
     }
 
@@ -127,17 +124,5 @@ final class PeripheralNode: RadioNode {
         guard end.side.awaitsRoom, !end.side.awaitsCredits else { return }
         end.side.awaitsRoom = false
         notifyHandler(.writable, at: end)
-    }
-
-    override func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
-        guard !isMute else { return }
-        completion(channels.open(psm, key: key, terms, on: end))
-    }
-
-    override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {
-        if case .security = change { notifyHandler(.securityChanged(end.link.security), at: end) }
     }
 }

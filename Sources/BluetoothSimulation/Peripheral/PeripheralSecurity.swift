@@ -76,9 +76,7 @@ final class PeripheralSecurity: PairingParty {
 
     func ended(_ pairing: Pairing, _ outcome: SimulatedPairingOutcome, on end: LinkEnd) {
         guard case .paired(let keys) = outcome, keys.isBonded else { return }
-        bonds[end.peerIdentity] = LongTermKey(
-            address: end.peerIdentity, kind: keys.kind, isCentral: false, encryptionSize: keys.size,
-            encryptedDiversifier: keys.encryptedDiversifier, randomNumber: keys.randomNumber, value: keys.value)
+        bonds[end.peerIdentity] = keys.longTermKey(of: end.peerIdentity, isCentral: false)
     }
 
     func key(on end: LinkEnd) -> LongTermKey? { bonds[end.peerIdentity] }

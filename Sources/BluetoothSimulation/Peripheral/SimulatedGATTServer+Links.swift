@@ -26,7 +26,7 @@ extension SimulatedGATTServer {
 
     func close(_ link: SimulatedLink, peer: BluetoothAddress) {
         let (ended, waiters) = state.withLock { $0.close(link.identifier, peer: peer) }
-        for ended in ended { ended.resume() }
+        for (indication, failure) in ended { indication.end(failure) }
         for waiter in waiters { waiter.resume() }
     }
 
@@ -74,7 +74,7 @@ extension SimulatedGATTServer {
 
     /// Performs the actions of a link's core, as far as there is room.
     func flush(_ link: SimulatedLink) {
-        for ended in state.withLock({ $0.flush(link.identifier) }) { ended.resume() }
+        for (indication, failure) in state.withLock({ $0.flush(link.identifier) }) { indication.end(failure) }
     }
 
     func writable(_ link: SimulatedLink) {
@@ -110,7 +110,10 @@ extension SimulatedGATTServer.State {
                 if sessions.values[index].core.encodeValue(database: database, into: &writer) {
                     sessions.values[index].send(writer.bytes)
                 }
-            case .end(let ended): if let ended = EndedIndication(ended) { indications.append(ended) }
+            case .end(let ended):
+                if let indication = ended.operation as? SimulatedIndication {
+                    indications.append((indication, ended.failure))
+                }
             // A simulated device has no time limits and no back-pressure.
             case .began, .clientChanged, .setTimer, .setReading, .quiet, .close: break
             }
@@ -130,18 +133,7 @@ extension SimulatedGATTServer.State {
 }
 
 /// An indication that has ended, whose caller is resumed outside the lock.
-private struct EndedIndication: Sendable {
-    private let continuation: CheckedContinuation<Bool, Never>
-    private let isConfirmed: Bool
-
-    init?(_ ended: EndedOperation) {
-        guard let indication = ended.operation as? SimulatedIndication else { return nil }
-        continuation = indication.continuation
-        isConfirmed = ended.failure == nil
-    }
-
-    func resume() { continuation.resume(returning: isConfirmed) }
-}
+private typealias EndedIndication = (indication: SimulatedIndication, failure: TransactionFailure?)
 
 // Connects a link to the server.
 private final class GATTLinkHandler: SimulatedLinkHandler {

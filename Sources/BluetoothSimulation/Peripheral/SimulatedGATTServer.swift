@@ -166,7 +166,7 @@ public final class SimulatedGATTServer: Sendable {
     /// - Returns: the number of clients notified.
     @discardableResult
     public func notifyAtOnce(_ value: [UInt8], of handle: AttributeHandle) -> Int {
-        subscribers(of: handle).count { send(value, of: handle, to: $0) == .sent }
+        subscribers(of: handle).count { send([(handle, value)], to: $0).outcome == .sent }
     }
 
     /// Notifies all subscribed clients, waiting for room on each link.
@@ -183,11 +183,7 @@ public final class SimulatedGATTServer: Sendable {
     /// the value.
     @discardableResult
     func notify(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) async -> Bool {
-        while true {
-            let outcome = send(value, of: handle, to: link)
-            guard outcome == .wouldBlock else { return outcome == .sent }
-            await room(on: link)
-        }
+        await notify([(handle, value)], to: link) > 0
     }
 
     /// Notifies all clients of those of several values that they have subscribed to, in as few packets as each client
@@ -198,17 +194,25 @@ public final class SimulatedGATTServer: Sendable {
     public func notify(_ values: [(characteristic: AttributeHandle, value: [UInt8])]) async -> Int {
         var count = 0
         for link in state.withLock({ $0.sessions.sorted { $0.key < $1.key }.map(\.value.link) }) {
-            var rest = values.filter {
+            let subscribed = values.filter {
                 subscribers(of: $0.characteristic).contains { $0.identifier == link.identifier }
-            }[...]
-            while !rest.isEmpty {
-                let (outcome, taken) = send(rest, to: link)
-                if outcome == .sent {
-                    rest = rest.dropFirst(taken)
-                    count += 1
-                }
-                guard outcome == .sent || outcome == .wouldBlock else { break }
-                if outcome == .wouldBlock { await room(on: link) }
+            }
+            count += await notify(subscribed[...], to: link)
+        }
+        return count
+    }
+
+    /// Notifies one client of values, waiting for room; returns the number of packets.
+    private func notify(
+        _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>, to link: SimulatedLink
+    ) async -> Int {
+        var (rest, count) = (values, 0)
+        while !rest.isEmpty {
+            let (outcome, taken) = send(rest, to: link)
+            switch outcome {
+            case .sent: (rest, count) = (rest.dropFirst(taken), count + 1)
+            case .wouldBlock: await room(on: link)
+            case .failed: return count
             }
         }
         return count
@@ -224,10 +228,6 @@ public final class SimulatedGATTServer: Sendable {
             count += 1
         }
         return count
-    }
-
-    private func send(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) -> SendOutcome {
-        send([(characteristic: handle, value: value)][...], to: link).outcome
     }
 
     private func send(
@@ -261,10 +261,10 @@ public final class SimulatedGATTServer: Sendable {
 }
 
 /// An indication whose caller waits for the confirmation.
-final class SimulatedIndication: ValueUpdate {
+final class SimulatedIndication: ValueUpdate, Sendable {
     let characteristic: AttributeHandle
     let value: [UInt8]
-    let continuation: CheckedContinuation<Bool, Never>
+    private let continuation: CheckedContinuation<Bool, Never>
 
     init(_ value: [UInt8], of characteristic: AttributeHandle, _ continuation: CheckedContinuation<Bool, Never>) {
         self.value = value

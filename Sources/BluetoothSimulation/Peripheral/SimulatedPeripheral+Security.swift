@@ -8,14 +8,14 @@ extension SimulatedPeripheral {
 
     /// The identity resolving key that pairing distributes; nil without a ``SimulatedSecurity/identity``.
     public var identityResolvingKey: SecurityKey? {
-        radio.withWorld { [identifier] world in world.peripherals.node(identifier)?.identityResolvingKey?.value }
+        radio.withWorld { [identifier] world in world.peripherals.nodes[identifier]?.identityResolvingKey?.value }
     }
 
     /// Generates a private address that devices resolve to which pairing has distributed the identity (Core Vol 3 Part
     /// H §2.2.2); nil without a ``SimulatedSecurity/identity``.
     public func makePrivateAddress() -> BluetoothAddress? {
         radio.withWorld { [identifier] world -> BluetoothAddress? in
-            guard let key = world.peripherals.node(identifier)?.identityResolvingKey else { return nil }
+            guard let key = world.peripherals.nodes[identifier]?.identityResolvingKey else { return nil }
             return key.value.makePrivateAddress(using: &world.generator)
         }
     }
@@ -24,7 +24,7 @@ extension SimulatedPeripheral {
     /// ones.
     public func makeOutOfBandValues() -> (confirmation: SecurityKey, random: SecurityKey)? {
         radio.withWorld { [identifier] world in
-            guard let node = world.peripherals.node(identifier) as? PeripheralNode else { return nil }
+            guard let node = world.peripherals.nodes[identifier] as? PeripheralNode else { return nil }
             let values = node.security.makeOutOfBandValues()
             return (values.confirmation, values.random)
         }

@@ -39,7 +39,7 @@ public final class SimulatedPeripheral: Sendable {
 
     func withNode(_ body: @Sendable (PeripheralNode) -> Void) {
         radio.withWorld { [identifier] world in
-            if let node = world.peripherals.node(identifier) as? PeripheralNode { body(node) }
+            if let node = world.peripherals.nodes[identifier] as? PeripheralNode { body(node) }
         }
     }
 
@@ -56,7 +56,7 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Pauses or resumes advertising; links stay.
     public func setAdvertising(_ isOn: Bool) {
-        withNode { $0.setAdvertising(isOn) }
+        withNode { $0.isAdvertising = isOn }
     }
 
     /// Sets the RSSI at which others receive it, in dBm.
@@ -74,7 +74,7 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Sets the maximum number of connected centrals; 1 by default.
     public func setConnectionLimit(_ limit: Int) {
-        withNode { $0.setConnectionLimit(limit) }
+        withNode { $0.connectionLimit = max(0, limit) }
     }
 
     /// Drops every link as soon as it is up for `reason`, such as 0x3E (failed to be established); nil accepts links.
@@ -157,7 +157,7 @@ public final class SimulatedPeripheral: Sendable {
     /// The peripheral's links.
     public var links: [SimulatedLink] {
         radio.withWorld { [identifier] world in
-            world.peripherals.node(identifier).map { world.links(of: $0).map(\.side.identifier) } ?? []
+            world.peripherals.nodes[identifier].map { world.links(of: $0).map(\.side.identifier) } ?? []
         }.map { SimulatedLink(radio: radio, identifier: $0) }
     }
 

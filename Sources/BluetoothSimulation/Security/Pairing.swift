@@ -64,11 +64,15 @@ enum SimulatedPairingOutcome {
 /// The keys of a pairing.
 struct SimulatedPairingKeys {
     var isBonded: Bool
-    var kind: LongTermKey.Kind
-    var size: UInt8
-    var value: SecurityKey
-    var encryptedDiversifier: UInt16
-    var randomNumber: UInt64
+    /// The key, of no device yet.
+    var key: LongTermKey
+
+    /// The key for links with a device in a role.
+    func longTermKey(of peer: BluetoothAddress, isCentral: Bool) -> LongTermKey {
+        var key = key
+        (key.address, key.isCentral) = (peer, isCentral)
+        return key
+    }
 }
 
 /// A side that can pair: a kernel or a simulated peripheral.
@@ -112,7 +116,10 @@ final class Pairing {
     private var state = State.requesting
     private var features: (initiator: PairingFeatures, responder: PairingFeatures)?
     private var answers: (initiator: SimulatedPairingAnswer?, responder: SimulatedPairingAnswer?)
-    private var passkeyShown: UInt32?
+    /// The method, once it is chosen.
+    private var method: Method?
+    /// The passkey that a side shows, for a simulated user who reads it there.
+    private(set) var shownPasskey: UInt32?
     private var timer: ScheduledEvent?
 
     /// The time limit without progress (Core Vol 3 Part H §3.4).
@@ -191,12 +198,6 @@ final class Pairing {
         }
     }
 
-    /// Whether a side has received values of the other, which both sides then use.
-    private var isOutOfBand: Bool {
-        guard let features, usesSecureConnections(features) else { return false }
-        return [initiator, responder].contains { $0.party?.outOfBandValues(on: $0) != nil }
-    }
-
     /// The first side whose values of the other are wrong, which it detects by the public key.
     private var deceived: LinkEnd? {
         [initiator, responder].first { end in
@@ -209,10 +210,12 @@ final class Pairing {
         guard let features else { return }
         // The kernel checks the capabilities before it looks at out-of-band data.
         if level >= .high, method == .justWorks { return fail(by: initiator) }
-        let method = isOutOfBand ? .outOfBand : method
-        let isProtected = method != .justWorks
-        let reached: SecurityLevel =
-            !isProtected ? .medium : usesSecureConnections(features) ? .fips : .high
+        let isSecure = usesSecureConnections(features)
+        // As soon as a side has received values of the other, both sides use them.
+        let hasValues = [initiator, responder].contains { $0.party?.outOfBandValues(on: $0) != nil }
+        let method = isSecure && hasValues ? .outOfBand : method
+        self.method = method
+        let reached: SecurityLevel = method == .justWorks ? .medium : isSecure ? .fips : .high
         guard reached >= level else { return fail(by: initiator) }
         // The highest level includes the size of the key (Core Vol 3 Part C §10.2.1, mode 1 level 4).
         guard level < .fips || keySize == 16 else { return fail(by: initiator) }
@@ -222,11 +225,11 @@ final class Pairing {
         case .justWorks: put(.confirm(number, isSimple: true), .confirm(number, isSimple: true))
         case .numericComparison: put(.confirm(number, isSimple: false), .confirm(number, isSimple: false))
         case .initiatorShows:
-            passkeyShown = number
+            shownPasskey = number
             put(.showPasskey(number), .enterPasskey)
         case .responderShows:
             let shown = responder.party?.ownPasskey ?? number
-            passkeyShown = shown
+            shownPasskey = shown
             put(.enterPasskey, .showPasskey(shown))
         case .bothEnter: put(.enterPasskey, .enterPasskey)
         case .outOfBand:
@@ -250,9 +253,6 @@ final class Pairing {
         features.initiator.hasSecureConnections && features.responder.hasSecureConnections
     }
 
-    /// The passkey that a side shows, for a simulated user who reads it there.
-    var shownPasskey: UInt32? { passkeyShown }
-
     /// Records the answer of a side's user.
     func answer(_ answer: SimulatedPairingAnswer, from end: LinkEnd) {
         guard state == .asking else { return }
@@ -260,8 +260,8 @@ final class Pairing {
         restartTimer()
         guard answer != .no else { return fail(by: end) }
         guard let one = answers.initiator, let other = answers.responder else { return }
-        if case .passkey(let entered) = one, entered != passkeyShown ?? passkey(other) { return fail(by: responder) }
-        if case .passkey(let entered) = other, entered != passkeyShown ?? passkey(one) { return fail(by: initiator) }
+        if case .passkey(let entered) = one, entered != shownPasskey ?? passkey(other) { return fail(by: responder) }
+        if case .passkey(let entered) = other, entered != shownPasskey ?? passkey(one) { return fail(by: initiator) }
         finish()
     }
 
@@ -275,32 +275,28 @@ final class Pairing {
     private func finish() {
         guard let features else { return }
         state = .finishing
-        let wasProtected =
-            answers.initiator != .yes || answers.responder != .yes || passkeyShown != nil || isCompared || isOutOfBand
+        let wasProtected = method != .justWorks
         let isSecure = usesSecureConnections(features)
-        let keys = SimulatedPairingKeys(
-            isBonded: features.initiator.bonds && features.responder.bonds,
+        let value = SecurityKey.random(using: &world.generator)
+        let key = LongTermKey(
+            address: .zero,
             kind: isSecure
                 ? (wasProtected ? .authenticated : .unauthenticated)
                 : (wasProtected ? .authenticatedLegacy : .unauthenticatedLegacy),
-            size: keySize, value: .random(using: &world.generator),
+            isCentral: false, encryptionSize: keySize,
             encryptedDiversifier: isSecure ? 0 : UInt16.random(in: .min ... .max, using: &world.generator),
-            randomNumber: isSecure ? 0 : world.generator.next())
+            randomNumber: isSecure ? 0 : world.generator.next(), value: value)
+        let keys = SimulatedPairingKeys(isBonded: features.initiator.bonds && features.responder.bonds, key: key)
         // The last confirmation, the start of encryption and the keys take a few more exchanges.
         exchange(count: 3) { [self] in
             guard state == .finishing else { return }
             state = .over
             timer?.cancel()
-            initiator.link.security = LinkSecurity(level: keys.kind.level, keySize: keys.size)
+            initiator.link.security = LinkSecurity(level: key.kind.level, keySize: keySize)
             initiator.party?.ended(self, .paired(keys), on: initiator)
             responder.party?.ended(self, .paired(keys), on: responder)
-            for end in initiator.link.ends { end.side.node.linkChanged(end, .security) }
+            for end in initiator.link.ends { end.receive(.changed(.security)) }
         }
-    }
-
-    private var isCompared: Bool {
-        guard let features else { return false }
-        return method(features.initiator, features.responder) == .numericComparison
     }
 
     private func exchange(count: Int, _ action: @escaping () -> Void) {
@@ -324,8 +320,6 @@ final class Pairing {
 }
 
 extension PairingParty {
-    var localOutOfBandValues: OutOfBandValues? { nil }
-    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? { nil }
     var ownPasskey: UInt32? { nil }
     var signs: Bool { false }
     func securityRefused(on end: LinkEnd) {}

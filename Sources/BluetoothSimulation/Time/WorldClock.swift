@@ -4,7 +4,7 @@ import BluetoothSockets
 /// The time of a simulation: the present moment, the pending events, and the timer that executes them.
 struct WorldClock {
     private(set) var now = KernelInstant(nanoseconds: 0)
-    private var events = EventQueue()
+    var events = EventQueue()
     /// The timer that runs the simulation on the loop.
     private var timer: LoopTimer?
     /// The moment the timer is set for.
@@ -17,15 +17,6 @@ struct WorldClock {
     /// Advances to `moment`, never back.
     mutating func advance(to moment: KernelInstant) {
         now = max(moment, now)
-    }
-
-    mutating func schedule(at moment: KernelInstant, _ action: @escaping () -> Void) -> ScheduledEvent {
-        events.schedule(at: moment, action)
-    }
-
-    /// Removes the earliest due event and returns its action.
-    mutating func removeDue() -> (() -> Void)? {
-        events.removeDue(at: now)
     }
 
     /// Sets the timer for the next event, or at once.

@@ -26,16 +26,13 @@ struct DeviceBehaviour {
         let handles = layout.services.dropFirst(device.addedServiceCount)
         for (service, handles) in zip(device.services, handles) {
             for (characteristic, own) in zip(service.characteristics, handles.characteristics) {
+                let value = SentValue(handle: own.value, indicates: characteristic.indicates, outlet: outlet)
                 if let interval = characteristic.interval {
-                    clocks.append(
-                        ValueClock(
-                            characteristic.value.bytes ?? [], of: own.value, every: interval,
-                            indicates: characteristic.indicates, outlet))
+                    clocks.append(ValueClock(characteristic.value.bytes ?? [], of: value, every: interval))
                 }
                 if !characteristic.notifications.isEmpty {
                     replays[own.value] = NotificationReplay(
-                        characteristic.notifications, of: own.value, period: device.notificationPeriod,
-                        indicates: characteristic.indicates, outlet)
+                        characteristic.notifications, of: value, period: device.notificationPeriod)
                 }
                 if let echo = characteristic.echo,
                     let index = service.characteristics.firstIndex(where: { $0.uuid == echo })
@@ -85,11 +82,11 @@ extension SimulatedGATTServer {
     }
 }
 
-/// Sends values to their subscribers.
+/// A device's server, with the values that wait to be indicated.
 private final class ValueOutlet: Sendable {
     let loop: EventLoop
-    private let server: SimulatedGATTServer
-    private let indications: AsyncStream<(value: [UInt8], handle: AttributeHandle)>.Continuation
+    let server: SimulatedGATTServer
+    let indications: AsyncStream<(value: [UInt8], handle: AttributeHandle)>.Continuation
 
     init(_ server: SimulatedGATTServer, on loop: EventLoop) {
         self.server = server
@@ -104,54 +101,53 @@ private final class ValueOutlet: Sendable {
     }
 
     deinit { indications.finish() }
+}
+
+/// A value that a device sends to its subscribers.
+private struct SentValue: Sendable {
+    let handle: AttributeHandle
+    let indicates: Bool
+    let outlet: ValueOutlet
 
     /// A value without room is dropped, as by a sensor.
-    func send(_ value: [UInt8], of handle: AttributeHandle, indicates: Bool) {
+    func send(_ value: [UInt8]) {
         if indicates {
-            indications.yield((value, handle))
+            outlet.indications.yield((value, handle))
         } else {
-            server.notifyAtOnce(value, of: handle)
+            outlet.server.notifyAtOnce(value, of: handle)
         }
     }
 
-    func subscriberCount(of handle: AttributeHandle, indicates: Bool) -> Int {
-        server.subscribers(of: handle, as: indicates ? .indication : .notification).count
+    var subscriberCount: Int {
+        outlet.server.subscribers(of: handle, as: indicates ? .indication : .notification).count
     }
 }
 
 /// A value that is periodically sent to its subscribers; its last byte counts up.
 private final class ValueClock: Sendable {
-    private let value: Mutex<[UInt8]>
-    private let handle: AttributeHandle
+    private let bytes: Mutex<[UInt8]>
+    private let value: SentValue
     private let interval: Duration
-    private let indicates: Bool
-    private let outlet: ValueOutlet
     private let timer = Mutex<LoopTimer?>(nil)
 
-    init(
-        _ value: [UInt8], of handle: AttributeHandle, every interval: Duration, indicates: Bool, _ outlet: ValueOutlet
-    ) {
-        self.value = Mutex(value)
-        self.handle = handle
+    init(_ bytes: [UInt8], of value: SentValue, every interval: Duration) {
+        self.bytes = Mutex(bytes)
+        self.value = value
         self.interval = interval
-        self.indicates = indicates
-        self.outlet = outlet
     }
 
     func start() {
-        let made = outlet.loop.makeTimer { self.tick() }
+        let made = value.outlet.loop.makeTimer { self.tick() }
         timer.withLock { $0 = made }
         made.set(after: interval)
     }
 
     private func tick() {
-        let value = value.withLock { value -> [UInt8] in
-            if let last = value.indices.last { value[last] &+= 1 }
-            return value
+        let next = bytes.withLock { bytes -> [UInt8] in
+            if let last = bytes.indices.last { bytes[last] &+= 1 }
+            return bytes
         }
-        if outlet.subscriberCount(of: handle, indicates: indicates) > 0 {
-            outlet.send(value, of: handle, indicates: indicates)
-        }
+        if value.subscriberCount > 0 { value.send(next) }
         timer.withLock { $0 }?.set(after: interval)
     }
 }
@@ -160,28 +156,21 @@ private final class ValueClock: Sendable {
 /// subscriber.
 private final class NotificationReplay: Sendable {
     private let notifications: [DescribedNotification]
-    private let handle: AttributeHandle
+    private let value: SentValue
     private let period: Duration
-    private let indicates: Bool
-    private let outlet: ValueOutlet
     /// The index of the next notification; nil while there is no subscriber.
     private let next = Mutex<Int?>(nil)
     private let timer = Mutex<LoopTimer?>(nil)
 
-    init(
-        _ notifications: [DescribedNotification], of handle: AttributeHandle, period: Duration, indicates: Bool,
-        _ outlet: ValueOutlet
-    ) {
+    init(_ notifications: [DescribedNotification], of value: SentValue, period: Duration) {
         self.notifications = notifications
-        self.handle = handle
+        self.value = value
         self.period = period
-        self.indicates = indicates
-        self.outlet = outlet
     }
 
     /// Begins with the first notification, unless other subscribers already receive them.
     func start() {
-        let others = outlet.subscriberCount(of: handle, indicates: indicates) - 1
+        let others = value.subscriberCount - 1
         let begins = next.withLock { next in
             guard next == nil || others < 1 else { return false }
             next = 0
@@ -189,7 +178,7 @@ private final class NotificationReplay: Sendable {
         }
         guard begins, let first = notifications.first else { return }
         let timer = timer.withLock { timer in
-            let made = timer ?? outlet.loop.makeTimer { self.tick() }
+            let made = timer ?? value.outlet.loop.makeTimer { self.tick() }
             timer = made
             return made
         }
@@ -197,9 +186,9 @@ private final class NotificationReplay: Sendable {
     }
 
     private func tick() {
-        guard outlet.subscriberCount(of: handle, indicates: indicates) > 0 else { return next.withLock { $0 = nil } }
+        guard value.subscriberCount > 0 else { return next.withLock { $0 = nil } }
         guard let index = next.withLock({ $0 }) else { return }
-        outlet.send(notifications[index].value, of: handle, indicates: indicates)
+        value.send(notifications[index].value)
         let following = (index + 1) % notifications.count
         next.withLock { $0 = following }
         let pause = notifications[following].time - notifications[index].time + (following == 0 ? period : .zero)

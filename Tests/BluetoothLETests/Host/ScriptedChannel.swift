@@ -47,9 +47,12 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     var isOpen: Bool { !isClosed }
     func attach(onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
     func security() throws(BluetoothError) -> LinkSecurity { protection }
-    func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
-        protection = LinkSecurity(level: level, keySize: 16)
-        host.loop.executeLocally { [self] in receiver?.channelIsWritable() }
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        guard let level else { return nil }
+        let reached = LinkSecurity(level: level, keySize: 16)
+        protection = reached
+        host.loop.executeLocally { [self] in receiver?.securityChanged(.encrypted(reached)) }
+        return .began
     }
     func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions) {
         (isClosed, receiver) = (true, nil)

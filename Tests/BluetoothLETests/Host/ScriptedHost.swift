@@ -23,10 +23,10 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
 
     // The receivers of events.
     fileprivate weak var adapterReceiver: (any DirectoryReceiver)?
-    fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
     fileprivate var isServing = false
-    fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
-    fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
+    fileprivate var isRemoved = false
+    fileprivate weak var store: (any AdapterStore)?
+    fileprivate weak var pairingReceiver: (any PairingReceiver)?
     fileprivate weak var receiver: (any HostReceiver)?
     fileprivate var accept: ((any HostChannel) -> (any ChannelReceiver)?)?
     fileprivate(set) var channels: [ScriptedChannel] = []
@@ -38,6 +38,9 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory {
         ScriptedDirectory(self)
     }
+
+    /// The keys to load.
+    var wantedKeys: [PeerKeys] { store?.keys ?? [] }
 
     fileprivate func note(_ call: String) { calls.append(call) }
     /// Runs `body` in the loop's next turn.
@@ -52,8 +55,7 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
 
     func unplug() { adapterReceiver?.receive(.changed(.removed(adapterInformation))) }
     func plug() { adapterReceiver?.receive(.changed(.added(adapterInformation))) }
-    func tell(_ event: PairingEvent) { onPairing(event) }
-    func tell(_ event: KeyEvent) { onKeys(event) }
+    func tell(_ event: PairingEvent) { pairingReceiver?.receive(event) }
     func tell(_ event: HostEvent) { receiver?.receive(event) }
 
     func report(_ packet: [UInt8]) throws {
@@ -75,8 +77,9 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
 
 private final class ScriptedDirectory: HostDirectory {
     private let host: ScriptedHost
+    let pairing: any HostPairing
 
-    init(_ host: ScriptedHost) { self.host = host }
+    init(_ host: ScriptedHost) { (self.host, pairing) = (host, ScriptedPairing(host)) }
     var loop: EventLoop { host.loop }
     var adapters: [AdapterInformation] { [host.adapterInformation] }
     weak var receiver: (any DirectoryReceiver)? { didSet { host.adapterReceiver = receiver } }
@@ -88,6 +91,8 @@ private final class ScriptedDirectory: HostDirectory {
         case .ready(let requirements):
             host.note("prepare \(requirements.power)")
             await store?.prepare(adapter)
+            host.store = store
+            if store?.keys != nil { host.note("key events of \(adapter.index)") }
         case .off: host.note("power off")
         case .restored(let former): host.note("restore \(former.activeFeatures)")
         }
@@ -98,16 +103,13 @@ private final class ScriptedDirectory: HostDirectory {
     func isSwitchedOff(_ adapter: AdapterID) -> Bool { false }
     func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 
-    func makeKeys() -> any HostKeys { ScriptedRoles(host) }
     func makeHost(of adapter: AdapterRecord) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostChannels, HostHealth
-{
+private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChannels, HostHealth {
     private let host: ScriptedHost
-    var settings = PairingSettings()
     private var receiver: (any HostReceiver)?
 
     init(_ host: ScriptedHost) { self.host = host }
@@ -115,7 +117,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     var channels: any HostChannels { self }
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
-    var pairing: any HostPairing { self }
     var health: any HostHealth { self }
     let obstacles = HostObstacles()
 
@@ -127,83 +128,20 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {}
 
-    func receiveWaiting() {}
-
     func start(_ receiver: any HostReceiver) { (self.receiver, host.receiver) = (receiver, receiver) }
 
-    func suspend(_ reason: BluetoothError) {
+    func adapterChanged(_ step: AdapterStep) {
+        guard case .left(let reason) = step else { return }
         host.note("leave")
         receiver?.receive(.scanEnded(reason, isForGood: false))
     }
 
-    func resume(with adapter: AdapterInformation) {}
-
     func close(_ reason: BluetoothError) {
         host.note("close")
         receiver?.receive(.scanEnded(reason, isForGood: true))
+        // It retains this object's roles.
+        receiver = nil
     }
-
-    // MARK: Keys
-
-    let status = KeyStatus.loaded
-
-    func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
-        (host.wantedKeys, host.onKeys) = (wanted, onEvent)
-    }
-
-    func begin(_ adapter: UInt16) { host.note("key events of \(adapter)") }
-    func load() async { host.note("load keys") }
-    func setServing(_ isServing: Bool) {
-        guard isServing != host.isServing else { return }
-        host.isServing = isServing
-        host.note(isServing ? "keys for centrals" : "no keys for centrals")
-    }
-    func reload() { host.note("load keys again") }
-
-    func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>? { nil }
-    func remove(
-        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
-    ) {
-        host.note("remove \(peer)")
-        host.later(completion)
-    }
-
-    // MARK: Pairing
-
-    let authority = PairingAuthority.ours
-
-    func follow(_ onEvent: @escaping (PairingEvent) -> Void) { host.onPairing = onEvent }
-
-    func change(to wanted: PairingSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
-        settings = wanted
-    }
-
-    func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) { host.note("pairing settings") }
-    func applySoon() { host.note("pairing settings soon") }
-    func release(isLast: Bool) {}
-
-    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
-        host.note("\(question): \(answer)")
-    }
-
-    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
-
-    func adapterChanged() {}
-    func adapterWasRemoved(_ reason: BluetoothError) {}
-
-    let outOfBandMethods: OutOfBandMethods = []
-    let outOfBandLevel = SecurityLevel.high
-
-    func makeOutOfBandData(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> OutOfBandData {
-        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
-    }
-
-    func setOutOfBandData(
-        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) {}
-
-    func removeOutOfBandData(of peer: BluetoothAddress) {}
-    func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {}
 
     // MARK: Health
 
@@ -247,9 +185,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
     func capacity() async -> (count: Int, inUse: Int)? { nil }
-    func finish() async {}
-    func adapterBecameAvailable() {}
-    func end(_ reason: BluetoothError) {}
 
     // MARK: Channels
 
@@ -279,9 +214,70 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
 
-    func adapterBecameUnavailable(_ reason: BluetoothError) {}
-    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
-    func sendAgain() {}
+    func close() {}
+}
+
+private final class ScriptedPairing: HostPairing {
+    private let host: ScriptedHost
+
+    init(_ host: ScriptedHost) { self.host = host }
+
+    let keyStatus = KeyStatus.loaded
+
+    private func done<Value>(_ value: Value) -> Promise<Value, BluetoothError> {
+        let call = Promise<Value, BluetoothError>()
+        call.succeed(value)
+        return call
+    }
+
+    func setServing(_ isServing: Bool) {
+        guard isServing != host.isServing else { return }
+        host.isServing = isServing
+        host.note(isServing ? "keys for centrals" : "no keys for centrals")
+    }
+
+    func loadKeys(evenIfEmpty: Bool) -> Promise<Void, BluetoothError> {
+        host.note(evenIfEmpty ? "load keys again" : "load keys")
+        return done(())
+    }
+
+    func removeKeys(of peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
+        host.note("remove \(peer)")
+        return done(())
+    }
+
+    let authority = PairingAuthority.ours
+    var receiver: (any PairingReceiver)? {
+        get { host.pairingReceiver }
+        set { host.pairingReceiver = newValue }
+    }
+
+    func change(to wanted: PairingSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
+
+    func apply() -> Promise<Void, BluetoothError> {
+        host.note("pairing settings")
+        return done(())
+    }
+    func release() {}
+
+    func adapterChanged(removed reason: BluetoothError?) {
+        if reason == nil, host.isRemoved { host.note("key events of \(host.adapterInformation.index)") }
+        host.isRemoved = reason != nil
+    }
+
+    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        host.note("\(question): \(answer)")
+    }
+
+    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
+
+    func makeOutOfBandData(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> OutOfBandData {
+        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
+    }
+
+    func setOutOfBandData(
+        _ data: OutOfBandData?, of peer: BluetoothAddress
+    ) -> Promise<SecurityLevel, BluetoothError> { done(.high) }
     func close() {}
 }
 

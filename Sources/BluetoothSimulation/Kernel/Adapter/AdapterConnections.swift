@@ -35,7 +35,7 @@ final class AdapterConnections: ControllerHost {
     var user: AnyObject { adapter.pairing }
 
     func received(event: [UInt8]) {
-        adapter.kernel.monitor.report(.event, adapter: adapter.index, event.dropFirst())
+        adapter.kernel.monitor.report(.event, adapter: adapter.index, Array(event.dropFirst()))
         adapter.kernel.rawSockets.offer(event, of: adapter.index)
     }
 
@@ -69,15 +69,15 @@ final class AdapterConnections: ControllerHost {
 
     // MARK: Creating links
 
-    func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
-        let peer = adapter.keys.identity(of: advertiser) ?? address
+    func heard(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
+        let peer = adapter.keys.identity(of: advertiser.node, at: advertiser.address)
         adapter.discovery.heard(peer, advertiser.advertisement, isResponse: isResponse, rssi: rssi)
         guard advertiser.advertisement.isConnectable, !isResponse, !isInitiating else { return }
         if adapter.devices.autoConnected.contains(peer), connection(with: peer) == nil {
             all.append(HostConnection(adapter: adapter, peer: peer, isCentral: true))
         }
         guard let connection = all.first(where: { $0.state == .searching && $0.peer == peer }) else { return }
-        connection.beginInitiation(HostConnection.Advertised(address: address, advertiser.advertisement))
+        connection.beginInitiation(HostConnection.Advertised(advertiser))
         // The event is still being processed; the kernel's commands follow it.
         world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating, adapter.isRunning else { return }
@@ -112,14 +112,8 @@ final class AdapterConnections: ControllerHost {
                     ownAddressType: adapter.ownAddressType,
                     parameters: parameters))
         }
-        // A controller that is gone answers later, or never.
-        guard !status.isSuccess, status != .hardwareFailure else { return }
-        refused(connection, status)
-    }
-
-    /// Ends an attempt that the controller has refused (`create_le_conn_complete`).
-    private func refused(_ connection: HostConnection, _ status: HCIStatus) {
-        guard connection.cancelInitiation() else { return }
+        // A controller that is gone answers later, or never; its refusal ends the attempt (`create_le_conn_complete`).
+        guard !status.isSuccess, status != .hardwareFailure, connection.cancelInitiation() else { return }
         remove(connection, error: status.errorNumber)
     }
 
@@ -132,8 +126,8 @@ final class AdapterConnections: ControllerHost {
         {
             connection = waiting
         } else {
-            let identity = adapter.keys.identity(ofDeviceBehind: end.other)
-            connection = HostConnection(adapter: adapter, peer: identity ?? end.peerAddress, isCentral: end.isCentral)
+            let peer = adapter.keys.identity(of: end.other.side.node, at: end.peerAddress)
+            connection = HostConnection(adapter: adapter, peer: peer, isCentral: end.isCentral)
             all.append(connection)
         }
         connection.linked(end)
@@ -142,8 +136,8 @@ final class AdapterConnections: ControllerHost {
         resumeScanning()
     }
 
-    func receivedRemoteFeatures(_ end: LinkEnd) {
-        guard let connection = connection(of: end), connection.state == .establishing else { return }
+    private func receivedRemoteFeatures(_ connection: HostConnection, _ end: LinkEnd) {
+        guard connection.state == .establishing else { return }
         connection.established()
         if connection.isCentral { adapter.keys.keepParameters(for: connection.peer) }
         for socket in connection.channels.sockets { socket.linkReady(end) }
@@ -192,19 +186,21 @@ final class AdapterConnections: ControllerHost {
         case .credits(let count, let key): connection?.channels.socket(key)?.creditsGranted(count)
         case .channelClosed(let key):
             if let connection, let socket = connection.channels.socket(key) { connection.closed(socket) }
+        case .channelRequested(let psm, let key, let terms, let answer):
+            answer(connection.map { accept(psm, key, terms, on: $0, end) } ?? .refused)
+        case .featuresReceived: if let connection { receivedRemoteFeatures(connection, end) }
+        case .changed(.security): for socket in connection?.channels.sockets ?? [] { socket.securityRaised() }
+        case .changed: break
         }
     }
 
-    func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
+    private func accept(
+        _ psm: UInt16, _ key: ChannelKey, _ terms: ChannelTerms, on connection: HostConnection, _ end: LinkEnd
+    ) -> ChannelAnswer {
         let listeners = adapter.kernel.l2cap.listeners(of: adapter)
-        guard let connection = connection(of: end),
-            let listener = listeners.first(where: { $0.channel == .dynamic(psm: psm) })
-        else { return completion(.refused) }
+        guard let listener = listeners.first(where: { $0.channel == .dynamic(psm: psm) }) else { return .refused }
         if let wanted = listener.options.security, wanted > connection.security.reported(on: end).level {
-            return completion(.needsSecurity)
+            return .needsSecurity
         }
         let socket = L2CAPSocketState(
             adapter: adapter, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
@@ -212,7 +208,7 @@ final class AdapterConnections: ControllerHost {
         socket.key = key
         let answer = socket.accept(terms, on: end)
         world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
-        completion(.accepted(answer))
+        return .accepted(answer)
     }
 
     /// The kernel grants valid parameters, and notifies programs, which may store them for the next connection.
@@ -228,16 +224,10 @@ final class AdapterConnections: ControllerHost {
         adapter.perform(LEConnectionUpdate(end.handle, parameters))
     }
 
-    func securityChanged(_ end: LinkEnd) {
-        guard let connection = connection(of: end) else { return }
-        for socket in connection.channels.sockets { socket.securityRaised() }
-    }
-
     // MARK: Ending links
 
     func disconnected(_ end: LinkEnd, reason: HCIStatus) {
         guard let connection = connection(of: end) else { return }
-        connection.linkLost()
         remove(connection, error: reason.errorNumber)
         connection.reportDisconnected(reason)
         adapter.advertising.resume()
@@ -291,8 +281,10 @@ final class AdapterConnections: ControllerHost {
 }
 
 extension HostConnection.Advertised {
-    fileprivate init(address: BluetoothAddress, _ advertisement: SimulatedAdvertisement) {
+    fileprivate init(_ advertiser: Advertiser) {
+        let advertisement = advertiser.advertisement
         let extended = LEPHYSet(advertisement.primaryPHY).union(LEPHYSet(advertisement.secondaryPHY))
-        self.init(address: address, data: advertisement.data, phys: advertisement.isLegacy ? .le1M : extended)
+        self.init(
+            address: advertiser.address, data: advertisement.data, phys: advertisement.isLegacy ? .le1M : extended)
     }
 }

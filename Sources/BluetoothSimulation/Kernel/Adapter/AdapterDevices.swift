@@ -30,13 +30,11 @@ final class AdapterDevices {
     }
 
     private func disconnect(_ device: ManagementAddress, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
+        guard adapter.isRunning else { return request.fail(.notPowered, device) }
         guard let connection = adapter.connections.connection(with: device.address) else {
-            return request.complete(device, status: .disconnected)
+            return request.fail(.disconnected, device)
         }
-        guard connection.requestEnd({ request.complete(device) }) else {
-            return request.complete(device, status: .busy)
-        }
+        guard connection.requestEnd({ request.complete(device) }) else { return request.fail(.busy, device) }
         if let end = connection.end {
             adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
         } else {
@@ -47,9 +45,9 @@ final class AdapterDevices {
     private func getConnectionInformation(_ device: ManagementAddress, for request: ManagementRequest) {
         let none = ConnectionInformation(
             address: device, rssi: nil, transmitPower: nil, maximumTransmitPower: nil)
-        guard adapter.isRunning else { return request.complete(none, status: .notPowered) }
+        guard adapter.isRunning else { return request.fail(.notPowered, none) }
         guard let end = adapter.connections.connection(with: device.address)?.end else {
-            return request.complete(none, status: .notConnected)
+            return request.fail(.notConnected, none)
         }
         request.complete(
             ConnectionInformation(
@@ -60,7 +58,7 @@ final class AdapterDevices {
     private func add(_ device: ManagementAddress, _ action: AddDeviceAction, for request: ManagementRequest) {
         guard action.rawValue <= AddDeviceAction.autoConnect.rawValue, device.isLowEnergy,
             device.address.kind == .public || device.address.randomKind == .static
-        else { return request.complete(device, status: .invalidParameters) }
+        else { return request.fail(.invalidParameters, device) }
         if !added.contains(device) { added.append(device) }
         autoConnected.removeAll { $0 == device.address }
         if action == .autoConnect { autoConnected.append(device.address) }
@@ -73,9 +71,7 @@ final class AdapterDevices {
         if device == .any {
             (autoConnected, added) = ([], [])
         } else {
-            guard added.contains(device) else {
-                return request.complete(device, status: .invalidParameters)
-            }
+            guard added.contains(device) else { return request.fail(.invalidParameters, device) }
             autoConnected.removeAll { $0 == device.address }
             added.removeAll { $0 == device }
         }

@@ -80,7 +80,7 @@ final class AdapterPairing: PairingParty {
                 let connection = connections.all.first(where: {
                     $0.peer == device.address && $0.security.isAwaited
                 })
-            else { return request.complete(device, status: .invalidParameters) }
+            else { return request.fail(.invalidParameters, device) }
             connection.security.cancel()
             request.complete(device)
         case let command as ManagementUnpairDevice: unpair(command.address, command.disconnects, for: request)
@@ -92,7 +92,7 @@ final class AdapterPairing: PairingParty {
         case let command as ManagementReadLocalOutOfBandExtendedData: readOutOfBandData(command.value, for: request)
         case let command as ManagementAddRemoteOutOfBandData:
             let device = command.address
-            guard device.isLowEnergy else { return request.complete(device, status: .invalidParameters) }
+            guard device.isLowEnergy else { return request.fail(.invalidParameters, device) }
             remoteOutOfBandValues[device.address] =
                 command.confirmation == .zero || command.random == .zero
                 ? nil : OutOfBandValues(command.confirmation, command.random)
@@ -100,7 +100,7 @@ final class AdapterPairing: PairingParty {
         case let command as ManagementRemoveRemoteOutOfBandData:
             let device = command.value
             // For BR/EDR only, or for all devices.
-            guard device == .any else { return request.complete(device, status: .invalidParameters) }
+            guard device == .any else { return request.fail(.invalidParameters, device) }
             remoteOutOfBandValues = [:]
             request.complete(device)
         default: request.fail(.unknownCommand)
@@ -131,28 +131,24 @@ final class AdapterPairing: PairingParty {
     }
 
     private func answer(_ answer: SimulatedPairingAnswer, _ device: ManagementAddress, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
+        guard adapter.isRunning else { return request.fail(.notPowered, device) }
         guard let connection = connections.connection(with: device.address), let end = connection.end else {
-            return request.complete(device, status: .notConnected)
+            return request.fail(.notConnected, device)
         }
-        guard let pairing = connection.security.pairing else {
-            return request.complete(device, status: .failed)
-        }
+        guard let pairing = connection.security.pairing else { return request.fail(.failed, device) }
         request.complete(device)
         pairing.answer(answer, from: end)
     }
 
     private func pair(_ device: ManagementAddress, _ capability: IOCapability, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
-        guard adapter.settings.isLEEnabled, device.isLowEnergy else {
-            return request.complete(device, status: .rejected)
-        }
+        guard adapter.isRunning else { return request.fail(.notPowered, device) }
+        guard adapter.settings.isLEEnabled, device.isLowEnergy else { return request.fail(.rejected, device) }
         if let key = adapter.keys.longTermKey(of: device.address, isCentral: true), key.value != .zero {
-            return request.complete(device, status: .alreadyPaired)
+            return request.fail(.alreadyPaired, device)
         }
-        adapter.settings.setIOCapability(capability)
+        adapter.settings.ioCapability = capability
         let known = connections.connection(with: device.address)
-        guard known?.security.isAwaited != true else { return request.complete(device, status: .busy) }
+        guard known?.security.isAwaited != true else { return request.fail(.busy, device) }
         let connection = known ?? HostConnection(adapter: adapter, peer: device.address, isCentral: true)
         connection.security.pair { [weak connection] status in
             request.complete(device, status: status)
@@ -162,10 +158,8 @@ final class AdapterPairing: PairingParty {
     }
 
     private func unpair(_ device: ManagementAddress, _ isDisconnecting: Bool, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
-        guard adapter.keys.forget(device.address) else {
-            return request.complete(device, status: .notPaired)
-        }
+        guard adapter.isRunning else { return request.fail(.notPowered, device) }
+        guard adapter.keys.forget(device.address) else { return request.fail(.notPaired, device) }
         adapter.send(ManagementDeviceUnpaired(device), skipping: request.socket)
         guard isDisconnecting, let connection = connections.connection(with: device.address),
             let end = connection.end

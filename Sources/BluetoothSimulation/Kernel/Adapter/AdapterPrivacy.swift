@@ -31,7 +31,7 @@ final class AdapterPrivacy {
         guard !adapter.isRunning else { return request.fail(.rejected) }
         adapter.settings.change(request) {
             (self.mode, self.key) = (mode, key)
-            adapter.keys.exchangeIdentities()
+            adapter.keys.exchangesIdentities = true
         }
     }
 

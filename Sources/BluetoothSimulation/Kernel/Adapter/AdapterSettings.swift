@@ -11,7 +11,7 @@ final class AdapterSettings {
     private(set) var isBondable = false
     private var isSSPEnabled = false
     private(set) var secureConnections = SecureConnectionsMode.off
-    private(set) var ioCapability = IOCapability.noInputNoOutput
+    var ioCapability = IOCapability.noInputNoOutput
     private(set) var staticAddress: BluetoothAddress?
     private(set) var phys: PHYSelection
     var localName: String { "simulated" }
@@ -64,7 +64,7 @@ final class AdapterSettings {
             guard command.value.rawValue <= IOCapability.keyboardDisplay.rawValue else {
                 return request.fail(.invalidParameters)
             }
-            setIOCapability(command.value)
+            ioCapability = command.value
             request.complete()
         case is ManagementSetAppearance: request.complete()
         case is ManagementGetPHYConfiguration: request.complete(phys.configuration)
@@ -73,10 +73,6 @@ final class AdapterSettings {
             if let refusal { request.fail(refusal) } else { request.complete() }
         default: request.fail(.unknownCommand)
         }
-    }
-
-    func setIOCapability(_ capability: IOCapability) {
-        ioCapability = capability
     }
 
     private func setLowEnergy(_ isOn: Bool, for request: ManagementRequest) {

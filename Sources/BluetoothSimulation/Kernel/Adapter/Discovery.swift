@@ -53,8 +53,8 @@ final class Discovery {
             start(command.types, for: request, isForServices: true, rssiThreshold: command.rssiThreshold)
         case let command as ManagementStopDiscovery:
             let types = command.value
-            guard isFinding else { return request.complete(types, status: .rejected) }
-            guard lastTypes == types else { return request.complete(types, status: .invalidParameters) }
+            guard isFinding else { return request.fail(.rejected, types) }
+            guard lastTypes == types else { return request.fail(.invalidParameters, types) }
             request.complete(types)
             stop()
         default: request.fail(.unknownCommand)
@@ -65,15 +65,11 @@ final class Discovery {
         _ types: ManagementAddressTypes, for request: ManagementRequest, isForServices: Bool = false,
         rssiThreshold: Int8? = nil
     ) {
-        guard adapter.isRunning else { return request.complete(types, status: .notPowered) }
-        guard !isFinding, !adapter.kernel.conditions.isDiscoveryTaken else {
-            return request.complete(types, status: .busy)
-        }
+        guard adapter.isRunning else { return request.fail(.notPowered, types) }
+        guard !isFinding, !adapter.kernel.conditions.isDiscoveryTaken else { return request.fail(.busy, types) }
         let isValid = types == .lowEnergy || types == .brEDR || types == [.lowEnergy, .brEDR]
-        guard isValid else { return request.complete(types, status: .invalidParameters) }
-        guard !types.contains(.lowEnergy) || adapter.settings.isLEEnabled else {
-            return request.complete(types, status: .rejected)
-        }
+        guard isValid else { return request.fail(.invalidParameters, types) }
+        guard !types.contains(.lowEnergy) || adapter.settings.isLEEnabled else { return request.fail(.rejected, types) }
         search = Search(rssiThreshold: rssiThreshold, isForServices: isForServices)
         lastTypes = types
         startScan()

@@ -8,7 +8,7 @@ final class KeyStore {
     private(set) var longTermKeys: [LongTermKey] = []
     private(set) var identityResolvingKeys: [IdentityResolvingKey] = []
     /// Whether pairing exchanges identities, which it does after Load Identity Resolving Keys or Set Privacy.
-    private(set) var exchangesIdentities = false
+    var exchangesIdentities = false
     private var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
     /// The devices whose entries of ``connectionParameters`` stay when a list replaces the others.
     private var keptParameters: Set<BluetoothAddress> = []
@@ -29,7 +29,7 @@ final class KeyStore {
             let keys = command.value.elements
             guard keys.allSatisfy(\.address.isIdentity) else { return request.fail(.invalidParameters) }
             identityResolvingKeys = keys
-            exchangeIdentities()
+            exchangesIdentities = true
         case let command as ManagementLoadConnectionParameters:
             let all = command.value.elements
             // Fewer than two entries change a list that has them, and leave the others.
@@ -45,11 +45,6 @@ final class KeyStore {
         default: return request.fail(.unknownCommand)
         }
         request.complete()
-    }
-
-    /// Makes pairing exchange identities from now on.
-    func exchangeIdentities() {
-        exchangesIdentities = true
     }
 
     // MARK: Keys
@@ -91,20 +86,11 @@ final class KeyStore {
         identityResolvingKeys.contains { $0.address == peer }
     }
 
-    /// The identity of an advertiser, if its address is private and its key is stored.
-    func identity(of advertiser: Advertiser) -> BluetoothAddress? {
-        guard advertiser.address.randomKind == .resolvablePrivate else { return nil }
-        return identity(of: advertiser.node)
-    }
-
-    func identity(ofDeviceBehind end: LinkEnd) -> BluetoothAddress? {
-        guard end.localAddress.randomKind == .resolvablePrivate else { return nil }
-        return identity(of: end.side.node)
-    }
-
-    private func identity(of node: RadioNode) -> BluetoothAddress? {
-        guard let key = node.identityResolvingKey else { return nil }
-        return identityResolvingKeys.first { $0.value == key.value }?.address
+    /// The identity of a device with this address on the air, if that is private and its key is stored; otherwise the
+    /// address.
+    func identity(of node: RadioNode, at address: BluetoothAddress) -> BluetoothAddress {
+        guard address.randomKind == .resolvablePrivate, let key = node.identityResolvingKey else { return address }
+        return identityResolvingKeys.first { $0.value == key.value }?.address ?? address
     }
 }
 

@@ -229,7 +229,7 @@ final class SimulatedAdapter {
 
     /// Sends a raw socket's command. The other sockets see it as it goes to the controller.
     func sendRaw(_ command: AnyHCICommand, packet: [UInt8], from sender: HCISocketState) {
-        kernel.monitor.report(.command, adapter: index, packet.dropFirst())
+        kernel.monitor.report(.command, adapter: index, Array(packet.dropFirst()))
         controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
             guard let self else { return }
             kernel.rawSockets.offer(packet, of: index, except: sender)
@@ -251,7 +251,7 @@ final class SimulatedAdapter {
     func show(_ command: AnyHCICommand) {
         // The kernel's commands fit.
         guard let packet = try? command.packet() else { return }
-        kernel.monitor.report(.command, adapter: index, packet.dropFirst())
+        kernel.monitor.report(.command, adapter: index, Array(packet.dropFirst()))
         kernel.rawSockets.offer(packet, of: index)
     }
 

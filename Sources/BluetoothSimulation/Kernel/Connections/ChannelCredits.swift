@@ -17,9 +17,12 @@ struct ChannelCredits {
     /// The number of frames left of the SDU that is being sent.
     private var framesLeft = 0
 
-    init(mtu: UInt16, mps: UInt16) {
+    /// The largest frame that fits into one of the controller's buffers of 251 bytes with the header.
+    private static let largestFrame = 247
+
+    init(mtu: UInt16) {
         receiveMTU = Int(mtu)
-        receiveMPS = Int(mps)
+        receiveMPS = min(receiveMTU, Self.largestFrame)
     }
 
     /// The parameters for the other side, which may send as many frames.

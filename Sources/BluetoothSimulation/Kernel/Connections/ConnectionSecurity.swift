@@ -101,7 +101,7 @@ final class ConnectionSecurity {
                         guard isKnown else { return encryptionFailed() }
                         askedLevel = level
                         end.link.security = LinkSecurity(level: key.kind.level, keySize: key.encryptionSize)
-                        for end in end.link.ends { end.side.node.linkChanged(end, .security) }
+                        for end in end.link.ends { end.receive(.changed(.security)) }
                         complete(.success)
                     })
             })
@@ -189,19 +189,15 @@ final class ConnectionSecurity {
         if end.other.party?.signs == true, made.isBonded { sendSignatureKeys(made, isStored: isStored) }
         // Secure Connections derives one key for both sides. In legacy pairing each side distributes one for either
         // role, and none without bonding.
-        let roles = made.kind.isSecureConnections ? [connection.isCentral] : made.isBonded ? [false, true] : []
-        let keys = roles.map { isCentral in
-            LongTermKey(
-                address: connection.peer, kind: made.kind, isCentral: isCentral, encryptionSize: made.size,
-                encryptedDiversifier: made.encryptedDiversifier, randomNumber: made.randomNumber, value: made.value)
-        }
+        let roles = made.key.kind.isSecureConnections ? [connection.isCentral] : made.isBonded ? [false, true] : []
+        let keys = roles.map { made.longTermKey(of: connection.peer, isCentral: $0) }
         adapter.keys.replaceLongTermKeys(of: connection.peer, with: keys)
         for key in keys { adapter.send(ManagementNewLongTermKey(key, isStored: isStored)) }
     }
 
     private func sendSignatureKeys(_ made: SimulatedPairingKeys, isStored: Bool) {
         let adapter = connection.adapter
-        let isAuthenticated = made.kind == .authenticated || made.kind == .authenticatedLegacy
+        let isAuthenticated = made.key.kind == .authenticated || made.key.kind == .authenticatedLegacy
         let kinds: [SignatureResolvingKey.Kind] =
             isAuthenticated
             ? [.authenticatedRemote, .authenticatedLocal] : [.unauthenticatedRemote, .unauthenticatedLocal]

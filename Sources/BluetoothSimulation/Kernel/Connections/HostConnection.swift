@@ -33,7 +33,10 @@ final class HostConnection {
     private(set) var isReported = false
     private var initiationTimer: ScheduledEvent?
     private var dropTimer: ScheduledEvent?
-    private var ending = Ending()
+    /// Whether a program has requested the link's end.
+    private var isEndRequested = false
+    /// The completion of the program's request.
+    private var onEnd: (() -> Void)?
 
     struct Advertised {
         /// The address on the air, if the peer uses a private one.
@@ -41,13 +44,6 @@ final class HostConnection {
         var data: [UInt8] = []
         /// The PHYs of its packets.
         var phys = LEPHYSet.le1M
-    }
-
-    private struct Ending {
-        /// Whether a program has requested the link's end.
-        var isRequested = false
-        /// The completion of the program's request.
-        var onEnd: (() -> Void)?
     }
 
     /// The time for which a link without sockets is kept.
@@ -158,45 +154,38 @@ final class HostConnection {
 
     /// Requests the link's end for a program; false when one has requested it already.
     func requestEnd(_ completion: @escaping () -> Void) -> Bool {
-        guard !ending.isRequested else { return false }
-        ending = Ending(isRequested: true, onEnd: completion)
+        guard !isEndRequested else { return false }
+        (isEndRequested, onEnd) = (true, completion)
         return true
     }
 
     /// Calls `completion` when the link has ended.
     func whenEnded(_ completion: @escaping () -> Void) {
-        ending.onEnd = completion
-    }
-
-    /// Handles the controller's report of the link's end.
-    func linkLost() {
-        end = nil
+        onEnd = completion
     }
 
     /// Handles the end of the link, or of the attempt.
     func ended(with error: ErrorNumber) {
         state = .ended
+        end = nil
         dropTimer?.cancel()
         initiationTimer?.cancel()
         channels.dropUnsent()
         security.linkEnded()
         channels.end(with: error)
-        ending.onEnd.take()?()
+        onEnd.take()?()
     }
 
     /// Handles the adapter's power-off or removal, which the controller reports after `delay`.
     func adapterGone(_ error: ErrorNumber, after delay: Duration = .zero) {
         guard state != .ended else { return }
         let end = end
-        self.end = nil
         ended(with: error)
         reportDisconnected(.connectionTerminatedByLocalHost)
         // Powered off, the kernel terminates the link; unplugged, it cannot.
         guard let end, !adapter.power.isLeaving else { return }
         let disconnect = {
-            end.link.end(
-                centralReason: end.isCentral ? .connectionTerminatedByLocalHost : .remoteDevicePoweringOff,
-                peripheralReason: end.isCentral ? .remoteDevicePoweringOff : .connectionTerminatedByLocalHost)
+            end.link.end(at: end, reason: .connectionTerminatedByLocalHost, other: .remoteDevicePoweringOff)
         }
         if delay == .zero { disconnect() } else { adapter.world.schedule(after: delay, disconnect) }
     }

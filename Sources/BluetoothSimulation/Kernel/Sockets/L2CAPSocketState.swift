@@ -40,8 +40,6 @@ final class L2CAPSocketState: SocketState {
     }
 
     private static let defaultMTU: UInt16 = 672
-    /// The largest frame that fits into one of the controller's buffers of 251 bytes with the header.
-    private static let largestFrame: UInt16 = 247
     /// The time after which the kernel gives up a channel whose link was not encrypted (`L2CAP_DISC_TIMEOUT`).
     private static let refusalDelay = Duration.seconds(2)
     /// The kernel's default time limit of an attempt.
@@ -62,7 +60,7 @@ final class L2CAPSocketState: SocketState {
         receiveMTU = options.receiveMTU ?? Self.defaultMTU
         sendMTU = options.sendMTU ?? Self.defaultMTU
         wantedSecurity = options.security
-        credits = ChannelCredits(mtu: receiveMTU, mps: min(receiveMTU, Self.largestFrame))
+        credits = ChannelCredits(mtu: receiveMTU)
         outbox = Outbox(
             limit: SocketBuffer.bytes(
                 asked: options.sendBuffer, minimum: SocketBuffer.minimumSendBytes, isForced: false))
@@ -105,9 +103,10 @@ final class L2CAPSocketState: SocketState {
         let (key, terms) = (key, credits.terms(room: room))
         end.send(
             .procedure { [weak self] in
-                end.other.side.node.openChannel(psm, key: key, terms, on: end.other) { answer in
-                    end.other.send(.procedure { self?.channelAnswered(answer, on: end) })
-                }
+                end.other.receive(
+                    .channelRequested(psm: psm, key, terms) { answer in
+                        end.other.send(.procedure { self?.channelAnswered(answer, on: end) })
+                    })
             })
     }
 
@@ -129,7 +128,7 @@ final class L2CAPSocketState: SocketState {
     private func becomeConnected(_ end: LinkEnd) {
         connectTimer?.cancel()
         state = .connected
-        announceWritable()
+        notifyWhenWritable()
         if let wantedSecurity, let connection, wantedSecurity > connection.security.reported(on: end).level {
             connection.security.raise(to: wantedSecurity)
         }

@@ -110,14 +110,14 @@ final class ListenerState {
         self.options = options
         self.accept = accept
         identifier = kernel.world.makeIdentifier()
-        kernel.world.add(self)
+        kernel.world.listeners[identifier] = self
     }
 
     func close() {
         guard let accept else { return }
         self.accept = nil
         kernel.world.release(accept)
-        kernel.world.remove(self)
+        kernel.world.listeners[identifier] = nil
         kernel.l2cap.remove(self)
     }
 

@@ -44,8 +44,8 @@ final class ManagementSocketState: SocketState {
         guard let header = try? ManagementPacket(decoding: packet.span.bytes) else { return }
         let request = ManagementRequest(
             socket: self, opcode: ManagementOpcode(rawValue: header.code), index: header.index)
-        if kernel.management.isSilent(request.opcode) { return }
-        if let status = kernel.management.refusal(of: request.opcode) { return request.fail(status) }
+        if kernel.management.isSilent[request.opcode] == true { return }
+        if let status = kernel.management.refusals[request.opcode] { return request.fail(status) }
         let command: any ManagementCommand
         do throws(TruncatedBytes) {
             guard let known = try header.command() else { return request.fail(.unknownCommand) }
@@ -97,6 +97,9 @@ struct ManagementRequest {
         guard let packet = try? opcode.complete(reply, status: status, index: index) else { return }
         socket?.offer(packet)
     }
+
+    /// Sends Command Complete of a failed command, with the parameters that its reply repeats.
+    func fail(_ status: ManagementStatus, _ reply: some PacketField) { complete(reply, status: status) }
 
     /// Sends Command Status, the kernel's refusal.
     func fail(_ status: ManagementStatus) {

@@ -6,21 +6,9 @@ import BluetoothManagement
 /// A kernel's management sockets, and the faults injected into its replies.
 final class ManagementSockets: SocketList<ManagementSocketState> {
     /// Commands that are refused, as when another program is in the way.
-    private var refusals: [ManagementOpcode: ManagementStatus] = [:]
+    var refusals: [ManagementOpcode: ManagementStatus] = [:]
     /// Commands that are never answered.
-    private var silentOpcodes: Set<ManagementOpcode> = []
-
-    func setRefusal(_ status: ManagementStatus?, of opcode: ManagementOpcode) {
-        refusals[opcode] = status
-    }
-
-    func refusal(of opcode: ManagementOpcode) -> ManagementStatus? { refusals[opcode] }
-
-    func setSilent(_ isSilent: Bool, for opcode: ManagementOpcode) {
-        if isSilent { silentOpcodes.insert(opcode) } else { silentOpcodes.remove(opcode) }
-    }
-
-    func isSilent(_ opcode: ManagementOpcode) -> Bool { silentOpcodes.contains(opcode) }
+    var isSilent: [ManagementOpcode: Bool] = [:]
 
     /// Sends an event to all management sockets; to those without CAP_NET_ADMIN only the unprivileged ones.
     func send<Event: ManagementEvent>(_ event: Event, index: UInt16, skipping skipped: ManagementSocketState? = nil) {

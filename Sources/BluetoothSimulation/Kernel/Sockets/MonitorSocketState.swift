@@ -119,14 +119,10 @@ final class Monitor: SocketList<MonitorSocketState> {
     /// Reports to all sockets, if there are any.
     func report(
         _ kind: CapturedPacketKind, adapter: UInt16 = CapturedPacket.noAdapter,
-        _ payload: @autoclosure () -> some Sequence<UInt8>
+        _ payload: @autoclosure () -> [UInt8] = []
     ) {
         guard hasListeners else { return }
-        let payload = Array(payload())
+        let payload = payload()
         for socket in sockets { socket.offer(kind, adapter: adapter, payload) }
-    }
-
-    func report(_ kind: CapturedPacketKind, adapter: UInt16) {
-        report(kind, adapter: adapter, [])
     }
 }

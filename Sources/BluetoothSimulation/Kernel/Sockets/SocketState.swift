@@ -36,15 +36,21 @@ class SocketState {
     unowned let world: KernelWorld
     var handler: LoopBound<SocketHandler>?
     private var inbox = Inbox()
-    private var writability = Writability()
-    private var ending = Ending()
+    /// The size of the receive buffer.
+    var inboxLimit = SocketBuffer.defaultBytes
+    private var wantsWritable = false
+    private var isWritableAnnounced = false
+    /// The error with which the socket has ended.
+    private(set) var endError: KernelError?
+    /// Whether a call has consumed the error, which happens once.
+    private var isErrorTaken = false
+    private(set) var isEndReported = false
     private(set) var isClosed = false
 
     /// The packets that were not received yet, and the handler of the events.
     private struct Inbox {
         var packets = RingBuffer<[UInt8]>()
         var cost = 0
-        var limit = SocketBuffer.defaultBytes
         var isReading = true
         var isAnnounced = false
         /// The number of consecutive readable events after which the program received nothing.
@@ -52,39 +58,15 @@ class SocketState {
         var reminder: ScheduledEvent?
     }
 
-    private struct Writability {
-        var isWanted = false
-        var isAnnounced = false
-    }
-
-    private struct Ending {
-        /// The error with which the socket has ended.
-        var error: KernelError?
-        /// Whether a call has consumed the error, which happens once.
-        var isErrorTaken = false
-        var isReported = false
-    }
-
-    /// The error with which the socket has ended.
-    var endError: KernelError? { ending.error }
-    var isEndReported: Bool { ending.isReported }
-    /// The size of the receive buffer.
-    var inboxLimit: Int {
-        get { inbox.limit }
-        set { inbox.limit = newValue }
-    }
-
     init(world: KernelWorld, handler: LoopBound<SocketHandler>?) {
         self.world = world
         self.handler = handler
         identifier = world.makeIdentifier()
-        world.add(self)
+        world.sockets[identifier] = self
     }
 
-    /// Whether the receive buffer has room for another packet.
-    var hasRoomForPackets: Bool { inbox.cost < inbox.limit }
     /// The free bytes of the receive buffer, by the kernel's count.
-    var room: Int { max(0, inbox.limit - inbox.cost) }
+    var room: Int { max(0, inboxLimit - inbox.cost) }
 
     // MARK: Overridden by the kinds of socket
 
@@ -105,8 +87,8 @@ class SocketState {
     func send(_ packet: [UInt8]) -> SendOutcome {
         guard !isClosed else { return .failed(KernelError("send", .notConnected)) }
         if let error = endError {
-            guard !ending.isErrorTaken, !isEndReported else { return .failed(KernelError("send", .notConnected)) }
-            ending.isErrorTaken = true
+            guard !isErrorTaken, !isEndReported else { return .failed(KernelError("send", .notConnected)) }
+            isErrorTaken = true
             return .failed(KernelError("send", error.number))
         }
         return acceptOutgoing(packet)
@@ -116,8 +98,8 @@ class SocketState {
     func receive() -> (packet: [UInt8]?, outcome: ReceiveOutcome) {
         guard !isClosed else { return (nil, .failed(KernelError("recv", .notConnected))) }
         // The error of the end comes before queued packets.
-        if let error = endError, !ending.isErrorTaken, !isEndReported {
-            ending.isErrorTaken = true
+        if let error = endError, !isErrorTaken, !isEndReported {
+            isErrorTaken = true
             return (nil, .failed(KernelError("recv", error.number)))
         }
         if let packet = inbox.packets.popFirst() {
@@ -129,9 +111,10 @@ class SocketState {
         return (nil, endError == nil ? .wouldBlock : .failed(KernelError("recv", .notConnected)))
     }
 
+    /// Requests a writable event, for the program or on its behalf, as for a new connection.
     func notifyWhenWritable() {
         guard !isClosed, endError == nil else { return }
-        writability.isWanted = true
+        wantsWritable = true
         writabilityChanged()
     }
 
@@ -145,7 +128,7 @@ class SocketState {
         isClosed = true
         if let handler { world.release(handler) }
         handler = nil
-        world.remove(self)
+        world.sockets[identifier] = nil
         didClose()
     }
 
@@ -155,7 +138,7 @@ class SocketState {
     @discardableResult
     func deliver(_ packet: [UInt8], hasCredits: Bool = false) -> Bool {
         guard !isClosed, endError == nil else { return false }
-        guard hasCredits || hasRoomForPackets else { return false }
+        guard hasCredits || inbox.cost < inboxLimit else { return false }
         inbox.cost += SocketBuffer.cost(of: packet.count)
         inbox.packets.append(packet)
         announceReadable()
@@ -165,20 +148,14 @@ class SocketState {
     /// Ends the socket: its handler is notified, and it sends and receives nothing new.
     func fail(_ error: KernelError) {
         guard !isClosed, endError == nil else { return }
-        ending.error = error
+        endError = error
         world.post(.socket(identifier, .closed(error)))
-    }
-
-    /// Requests a writable event on behalf of the program, as for a new connection.
-    func announceWritable() {
-        writability.isWanted = true
-        writabilityChanged()
     }
 
     /// Must be called whenever the socket may have become writable.
     func writabilityChanged() {
-        guard writability.isWanted, isWritable, !writability.isAnnounced, !isClosed, endError == nil else { return }
-        writability.isAnnounced = true
+        guard wantsWritable, isWritable, !isWritableAnnounced, !isClosed, endError == nil else { return }
+        isWritableAnnounced = true
         world.post(.socket(identifier, .writable))
     }
 
@@ -223,13 +200,13 @@ class SocketState {
             inbox.isAnnounced = false
             return inbox.isReading && !inbox.packets.isEmpty && endError == nil ? handler : nil
         case .writable:
-            writability.isAnnounced = false
+            isWritableAnnounced = false
             guard isWritable, endError == nil else { return nil }
-            writability.isWanted = false
+            wantsWritable = false
             return handler
         case .closed:
             guard !isEndReported else { return nil }
-            ending.isReported = true
+            isEndReported = true
             return handler
         }
     }
