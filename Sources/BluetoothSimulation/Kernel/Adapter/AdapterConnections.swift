@@ -153,7 +153,7 @@ final class AdapterConnections: ControllerHost {
         let wanted = adapter.keys.defaults.connection
         let interval = end.link.parameters.interval
         guard interval < wanted.intervalMinimum || interval > wanted.intervalMaximum else { return }
-        end.send(.procedure { end.other.receive(.parametersRequested(wanted)) })
+        end.tell(.parametersRequested(wanted))
     }
 
     /// Gives the newest listener of each fixed channel its channel of a new link, unless there is one already.
