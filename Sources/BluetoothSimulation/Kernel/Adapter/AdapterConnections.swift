@@ -162,7 +162,7 @@ final class AdapterConnections: ControllerHost {
             guard case .fixed = listener.channel, !connection.channels.has(listener.channel) else { continue }
             let socket = L2CAPSocketState(
                 adapter: adapter, connection: connection, channel: listener.channel, options: listener.options)
-            connection.channels.add(socket)
+            connection.channels.sockets.append(socket)
             socket.acceptedOn(end)
             world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
         }
@@ -204,7 +204,7 @@ final class AdapterConnections: ControllerHost {
         }
         let socket = L2CAPSocketState(
             adapter: adapter, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
-        connection.channels.add(socket)
+        connection.channels.sockets.append(socket)
         socket.key = key
         let answer = socket.accept(terms, on: end)
         world.post(.accepted(listener: listener.identifier, socket: socket.identifier))

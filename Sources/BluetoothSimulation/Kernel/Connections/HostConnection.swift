@@ -147,7 +147,7 @@ final class HostConnection {
 
     func join(_ socket: L2CAPSocketState) {
         dropTimer?.cancel()
-        channels.add(socket)
+        channels.sockets.append(socket)
     }
 
     // MARK: Ending
