@@ -31,7 +31,8 @@ public final class SimulatedPeripheral: Sendable {
             let address = address ?? .randomStatic(using: &world.generator)
             let node = PeripheralNode(world: world, address: address, makeHandler: handler)
             node.signalStrength = signalStrength
-            node.add()
+            world.peripherals.nodes[node.identifier] = node
+            world.add(node)
             node.setAdvertisements(advertisements)
             return (node.identifier, address)
         }
