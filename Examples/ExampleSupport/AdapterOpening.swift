@@ -8,11 +8,11 @@ struct AdapterOpening: Sendable {
     private let power: PowerPolicy
     private let privacy: PrivacyMode?
     private let bonds: BondStorage
-    private let kernel: (any BluetoothKernel)?
+    private let kernel: (any AdapterSource)?
     private let log: Logger
     private let trace: PacketTrace?
 
-    init(_ options: CommonOptions, bonds: BondStorage, on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?) {
+    init(_ options: CommonOptions, bonds: BondStorage, on kernel: (any AdapterSource)?, _ trace: PacketTrace?) {
         power = options.powerOn ? .powerOn : .leave
         privacy = options.privacy
         (self.bonds, self.kernel, self.trace) = (bonds, kernel, trace)

@@ -58,7 +58,7 @@ extension CommonOptions {
     }
 
     private func openAdapters(
-        _ console: Console, on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?, _ adapters: inout [Adapter]
+        _ console: Console, on kernel: (any AdapterSource)?, _ trace: PacketTrace?, _ adapters: inout [Adapter]
     ) async throws -> AdapterGroup {
         let opening = AdapterOpening(self, bonds: BondStorage.store(try bondStore()), on: kernel, trace)
         let takesAll = adapter == "all"
@@ -78,10 +78,10 @@ extension CommonOptions {
     }
 
     /// The adapters that -i names, each once, or all that are present.
-    func selectors(on kernel: (any BluetoothKernel)?) async throws -> [AdapterSelector] {
+    func selectors(on kernel: (any AdapterSource)?) async throws -> [AdapterSelector] {
         let present = try await Adapter.all(on: kernel)
         let selectors = try adapterOptions.selectors()
-        guard !selectors.isEmpty else { return present.filter(\.isLowEnergySupported).map { .index($0.index) } }
+        guard !selectors.isEmpty else { return present.filter(\.isLowEnergySupported).map { .id($0.id) } }
         // Before one is powered on.
         for adapter in present {
             let names = selectors.filter { $0.matches(adapter) }
@@ -93,7 +93,7 @@ extension CommonOptions {
     }
 
     private func withAdapter<Value: Sendable>(
-        _ console: Console, on kernel: (any BluetoothKernel)?,
+        _ console: Console, on kernel: (any AdapterSource)?,
         whileAbsent absence: (@Sendable (BluetoothError) async -> Void)? = nil,
         _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
@@ -111,7 +111,7 @@ extension CommonOptions {
 
     /// Says what --privacy has changed, which outlives the program.
     private func tellPrivacy(of adapter: AdapterInformation, since former: [AdapterInformation], _ console: Console) {
-        let before = former.first { $0.index == adapter.index }?.usesPrivateAddresses
+        let before = former.first { $0.id == adapter.id }?.usesPrivateAddresses
         guard let before, before != adapter.usesPrivateAddresses else { return }
         console.message(
             before
@@ -121,7 +121,7 @@ extension CommonOptions {
 
     /// Runs `body` with the trace that --trace requests, nil without the option, and completes its file.
     public func withTrace<Value: Sendable>(
-        _ console: Console, on kernel: (any BluetoothKernel)?, _ body: (PacketTrace?) async throws -> Value
+        _ console: Console, on kernel: (any AdapterSource)?, _ body: (PacketTrace?) async throws -> Value
     ) async throws -> Value {
         let trace = try await openTrace(console, on: kernel)
         return try await finishing {
@@ -133,7 +133,7 @@ extension CommonOptions {
     }
 
     private func openAdapter(
-        on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?,
+        on kernel: (any AdapterSource)?, _ trace: PacketTrace?,
         whileAbsent absence: (@Sendable (BluetoothError) async -> Void)?
     ) async throws -> Adapter {
         if usesSeveralAdapters { throw ProgramError(.usage, Self.oneAdapter) }
@@ -155,7 +155,7 @@ extension CommonOptions {
 
     /// The trace that --trace requests. If its file cannot be created the program ends; if a later write fails, the
     /// failure is printed and the program continues.
-    private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async throws -> PacketTrace? {
+    private func openTrace(_ console: Console, on kernel: (any AdapterSource)?) async throws -> PacketTrace? {
         guard let path = trace ?? EnvironmentTrace.path else { return nil }
         let writesToOutput = tracesToStandardOutput
         // Inherited descriptors lack FD_CLOEXEC; those with it are the program's own and not for the user.
@@ -219,7 +219,7 @@ extension CommonOptions {
     /// The simulated kernel with --simulate or --world, or the one that `BLUETOOTH_SIMULATION` chooses; nil for the
     /// machine's own.
     /// - Parameter adapterCount: the number of adapters of the machine with --simulate.
-    public func makeKernel(adapterCount: Int = 1) throws -> (any BluetoothKernel)? {
+    public func makeKernel(adapterCount: Int = 1) throws -> (any AdapterSource)? {
         simulate ? SimulatedWorld.makeKernel(adapterCount: adapterCount) : try makeWorld() ?? .environment
     }
 }

@@ -52,7 +52,7 @@ extension ProgramError {
 
 extension CommonOptions {
     /// The radio with the devices of the --world file; nil without the option.
-    func makeWorld() throws -> (any BluetoothKernel)? {
+    func makeWorld() throws -> (any AdapterSource)? {
         guard let world else { return nil }
         do throws(DeviceFile.Problem) {
             return try SimulationFile(contentsOf: world).makeKernel()

@@ -9,10 +9,10 @@ import LINBLESimulation
 /// The simulated radio of --simulate, in real time: a machine whose adapter is off, a LINBLE with the microcontroller of
 /// the vendor's samples, a LINBLE that echoes, a heart rate sensor, and some beacons.
 enum SimulatedWorld {
-    static func makeKernel(adapterCount: Int = 1) -> any BluetoothKernel { makeKernels(adapterCount: adapterCount).own }
+    static func makeKernel(adapterCount: Int = 1) -> any AdapterSource { makeKernels(adapterCount: adapterCount).own }
 
     /// The machine, and a second one in range whose adapter is on.
-    static func makeKernels(adapterCount: Int = 1) -> (own: any BluetoothKernel, visitor: any BluetoothKernel) {
+    static func makeKernels(adapterCount: Int = 1) -> (own: any AdapterSource, visitor: any AdapterSource) {
         let radio = SimulatedRadio(time: .real, seed: 0x11B1E)
         _ = SimulatedLINBLE(
             on: radio,

@@ -5,15 +5,15 @@ import ExampleSupport
 extension AdapterCapacity {
     /// The capacities of the adapters that are on, by their index. Opening changes nothing on them.
     static func all(
-        of adapters: [AdapterInformation], on kernel: (any BluetoothKernel)?
-    ) async -> [UInt16: AdapterCapacity] {
-        var found: [UInt16: AdapterCapacity] = [:]
+        of adapters: [AdapterInformation], on kernel: (any AdapterSource)?
+    ) async -> [AdapterID: AdapterCapacity] {
+        var found: [AdapterID: AdapterCapacity] = [:]
         for information in adapters where information.state.isReady {
             guard
                 let adapter = try? await Adapter.open(
-                    .index(information.index), bonds: .disabled, recovery: RecoveryOptions(mode: .off), on: kernel)
+                    .id(information.id), bonds: .disabled, recovery: RecoveryOptions(mode: .off), on: kernel)
             else { continue }
-            found[information.index] = await adapter.capacity
+            found[information.id] = await adapter.capacity
             await adapter.close()
         }
         return found

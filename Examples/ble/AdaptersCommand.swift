@@ -40,7 +40,7 @@ struct AdaptersCommand: AsyncParsableCommand {
 }
 
 private func list(
-    _ selector: AdapterSelector?, _ common: CommonOptions, on kernel: (any BluetoothKernel)?, _ console: Console
+    _ selector: AdapterSelector?, _ common: CommonOptions, on kernel: (any AdapterSource)?, _ console: Console
 ) async throws {
     let adapters = try await Adapter.all(on: kernel).filter { selector?.matches($0) ?? true }
     let health = await common.health(of: adapters, on: kernel)
@@ -49,7 +49,7 @@ private func list(
         for adapter in adapters {
             console.result(
                 [("event", .string("adapter"))] + fields(adapter, adapter.state)
-                    + [("health", JSONValue(health[adapter.index]))] + fields(of: capacities[adapter.index]))
+                    + [("health", JSONValue(health[adapter.id]))] + fields(of: capacities[adapter.id]))
         }
     } else if !adapters.isEmpty {
         var table = Table([
@@ -59,9 +59,9 @@ private func list(
         ])
         for adapter in adapters {
             table.add([
-                adapter.name, "\(adapter.address)", "\(adapter.state)", health[adapter.index] ?? "-",
-                capacities[adapter.index]?.otherLinks.map(String.init) ?? "-",
-                capacities[adapter.index]?.advertisingText ?? "-",
+                adapter.name, "\(adapter.address)", "\(adapter.state)", health[adapter.id] ?? "-",
+                capacities[adapter.id]?.otherLinks.map(String.init) ?? "-",
+                capacities[adapter.id]?.advertisingText ?? "-",
                 adapter.versionName + (adapter.isDualMode ? " dual" : ""), printable("\(adapter.manufacturer)"),
             ])
         }
@@ -74,21 +74,21 @@ private func list(
 extension CommonOptions {
     /// The health of the adapters that are on, by their index: whether the controller answers a command.
     fileprivate func health(
-        of adapters: [AdapterInformation], on kernel: (any BluetoothKernel)?
-    ) async -> [UInt16: String] {
-        await withTaskGroup(of: (UInt16, String)?.self) { group in
+        of adapters: [AdapterInformation], on kernel: (any AdapterSource)?
+    ) async -> [AdapterID: String] {
+        await withTaskGroup(of: (AdapterID, String)?.self) { group in
             for adapter in adapters where adapter.state.isReady {
                 group.addTask {
                     let opened = try? await Adapter.open(
-                        .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly),
+                        .id(adapter.id), bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly),
                         on: kernel, log: makeLog(quietly: true))
                     let health = try? await opened?.checkHealth()
                     await opened?.close()
-                    if case .good = health { return (adapter.index, "good") }
-                    return health.map { _ in (adapter.index, "silent") }
+                    if case .good = health { return (adapter.id, "good") }
+                    return health.map { _ in (adapter.id, "silent") }
                 }
             }
-            var all: [UInt16: String] = [:]
+            var all: [AdapterID: String] = [:]
             for await case let (index, text)? in group { all[index] = text }
             return all
         }
@@ -96,7 +96,7 @@ extension CommonOptions {
 }
 
 private func follow(
-    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, _ results: ResultCount, _ console: Console
+    _ selector: AdapterSelector?, on kernel: (any AdapterSource)?, _ results: ResultCount, _ console: Console
 ) async throws {
     let changes = try await Adapter.changes(on: kernel).filter { selector?.matches($0.adapter) ?? true }
     for try await change in changes {

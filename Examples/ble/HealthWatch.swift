@@ -5,7 +5,7 @@ import ExampleSupport
 /// The watch of `ble doctor --watch`: follows the health of adapters, also of those that come and go.
 struct HealthWatch: Sendable {
     private let options: CommonOptions
-    private let kernel: (any BluetoothKernel)?
+    private let kernel: (any AdapterSource)?
     private let recovery: RecoveryOptions
     private let console: Console
     /// What prints the lines, one after another.
@@ -16,7 +16,7 @@ struct HealthWatch: Sendable {
     /// The delay after which a scan that has failed is tried again.
     private static let retryDelay = Duration.seconds(30)
 
-    init(_ options: CommonOptions, on kernel: (any BluetoothKernel)?, _ recovery: RecoveryOptions, _ console: Console) {
+    init(_ options: CommonOptions, on kernel: (any AdapterSource)?, _ recovery: RecoveryOptions, _ console: Console) {
         (self.options, self.kernel, self.recovery, self.console) = (options, kernel, recovery, console)
     }
 
@@ -55,7 +55,7 @@ struct HealthWatch: Sendable {
     private func watch(_ information: AdapterInformation) async {
         do throws(BluetoothError) {
             let adapter = try await Adapter.open(
-                information.address.isZero ? .index(information.index) : .address(information.address),
+                information.address.isZero ? .id(information.id) : .address(information.address),
                 waitingFor: Self.patience, bonds: .disabled, recovery: recovery, on: kernel,
                 log: options.makeLog(quietly: true))
             let events = await adapter.healthEvents(bufferCapacity: 1024)

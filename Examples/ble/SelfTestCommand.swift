@@ -110,12 +110,12 @@ private func choose(
     let second = try other.map { try find($0) }
     if let own {
         let first = try find(own)
-        guard first.index != second?.index else {
+        guard first.id != second?.id else {
             throw ProgramError(.usage, "-i and --with name the same adapter, \(first.name). A link needs two.")
         }
         return (first, second)
     }
-    let rest = adapters.filter { $0.index != second?.index }
+    let rest = adapters.filter { $0.id != second?.id }
     // As when an adapter is opened: one that is on comes first.
     guard let first = rest.first(where: { $0.state.isReady }) ?? rest.first else {
         throw ProgramError(

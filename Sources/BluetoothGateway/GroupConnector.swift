@@ -228,10 +228,9 @@ final class GroupConnector {
                     let (others, next) = (entered, watch.keeping(entered, of: ids))
                     let session = entrants.first { $0.0 == id }?.1.session
                     group.addTask(executorPreference: loop) {
-                        await session?.beginFollowingLinks()
+                        let following = await session?.followLinks()
                         await connector { await $0.membersChange(others, next) }
-                        await session?.endFollowingLinks()
-                        return .changed
+                        return withExtendedLifetime(following) { .changed }
                     }
                 }
             }

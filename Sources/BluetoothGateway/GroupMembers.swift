@@ -191,6 +191,6 @@ extension Adapter {
     fileprivate func isSame(as other: Adapter) -> Bool {
         if session === other.session { return true }
         let (one, two) = (information, other.information)
-        return one.address.isZero || two.address.isZero ? one.index == two.index : one.address == two.address
+        return one.address.isZero || two.address.isZero ? one.id == two.id : one.address == two.address
     }
 }

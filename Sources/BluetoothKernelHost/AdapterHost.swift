@@ -12,14 +12,13 @@ package final class AdapterHost: Host {
     private let kernel: any BluetoothKernel
     package let management: ManagementClient
     package let controller: KernelController
-    package let channels: any HostChannels
-    private let advertiser: KernelAdvertising
-    package let pairing: any HostPairing
+    private let kernelChannels: KernelChannels
+    private let kernelAdvertising: KernelAdvertising
     private let defaults: KernelDefaults
 
     init(
         _ adapterRecord: AdapterRecord, of kernel: any BluetoothKernel, in directory: any HostDirectory,
-        management: ManagementClient, log: Logger, trace: PacketSynthesis?
+        management: ManagementClient, _ pairing: KernelPairing, log: Logger, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("AdapterHost")
         (self.adapterRecord, self.kernel) = (adapterRecord, kernel)
@@ -27,23 +26,11 @@ package final class AdapterHost: Host {
         trace?.opened(adapterRecord.information)
         controller = KernelController(
             adapterRecord.information, in: directory, management: management, on: kernel, log: log, trace: trace)
-        let links = controller.links
-        let ends = LinkEndAttribution(
-            of: adapterRecord, directory, on: kernel.loop,
-            isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
-        let ending = LingeringLinks(links, of: adapterRecord.information.address, on: kernel.loop)
-        ending.controller.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
-        ending.controller.onUnconfirmed = { [weak health = controller.health] peer in
-            health?.report(.linkStalled(peer), isCertain: false)
-        }
-        channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
-        advertiser = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
-        links.onLinkEnded = { [weak ending, weak controller] handle in
-            ending?.linkEnded(handle)
-            controller?.linkEnded()
-        }
-        pairing = KernelPairing(
-            on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
+        let ends = LinkEndAttribution(of: adapterRecord, directory, controller, on: kernel.loop)
+        let ending = LingeringLinks(controller, ends, of: adapterRecord.information.address, on: kernel.loop)
+        kernelChannels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
+        kernelAdvertising = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
+        pairing.begin(adapterRecord, ending)
         defaults = KernelDefaults(by: management, controller.phyPolicy, log: log)
     }
 
@@ -55,22 +42,33 @@ package final class AdapterHost: Host {
             central: environment.hasNetRaw ? nil : error, peripheral: environment.hasNetAdmin ? nil : error)
     }
 
-    package var links: any HostLinks { controller.links }
+    package var channels: any HostChannels { kernelChannels }
     package var scanning: any HostScanning { controller.scanning }
-    package var advertising: any HostAdvertising { advertiser }
+    package var advertising: any HostAdvertising { kernelAdvertising }
     package var health: any HostHealth { controller.health }
 
     package func start(_ receiver: any HostReceiver) {
         controller.start(receiver)
-        advertiser.receiver = receiver
+        kernelAdvertising.receiver = receiver
     }
 
-    package func receiveWaiting() { controller.receiveWaiting() }
-
-    package func suspend(_ reason: BluetoothError) { controller.suspend(reason) }
-
-    package func resume(with adapter: AdapterInformation) {
-        if controller.resume(with: adapter) { defaults.resume(on: adapter.index) }
+    package func adapterChanged(_ step: AdapterStep) {
+        switch step {
+        case .leaving: controller.receiveWaiting()
+        case .left(let reason):
+            controller.suspend(reason)
+            kernelChannels.adapterBecameUnavailable(reason)
+        case .unavailable(let reason, let comesBack):
+            kernelAdvertising.adapterBecameUnavailable(reason, comesBack: comesBack)
+        case .available:
+            let adapter = adapterRecord.information
+            if controller.resume(with: adapter) { defaults.resume(on: adapter.index) }
+            kernelAdvertising.adapterBecameAvailable()
+        case .forgetful: kernelAdvertising.sendAgain()
+        case .closing(let reason):
+            kernelChannels.close()
+            kernelAdvertising.end(reason)
+        }
     }
 
     package nonisolated(nonsending) func defaults(

@@ -14,62 +14,66 @@ import BluetoothManagement
 // Holds more than ten variables: most are what it is given to follow one list of adapters.
 package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
-    package let loop: EventLoop
     package let management: ManagementClient
     private let kernel: any BluetoothKernel
+    private let kernelPairing: KernelPairing
     private let log: Logger
     private let trace: PacketSynthesis?
     private var known: [UInt16: AdapterInformation] = [:]
-    /// The handlers of changes and of the end.
-    private var follower: (onChange: (AdapterChange) -> Void, onEnd: (BluetoothError) -> Void)?
+    package weak var receiver: (any DirectoryReceiver)?
     private var switchWatch: (any RadioSwitchWatch)?
-    private var waiters = WaiterList<Void, BluetoothError>()
     private var end: BluetoothError?
-    package private(set) var changeCount: UInt64 = 0
 
-    package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
+    init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
         mark = kernel.loop.components.mark("KernelDirectory")
         self.kernel = kernel
         management = ManagementClient(on: kernel, log: log, trace: trace)
         (self.log, self.trace) = (log, trace)
-        loop = kernel.loop
+        kernelPairing = KernelPairing(of: kernel, by: LoopBound(management, on: kernel.loop), log: log)
     }
+
+    package var loop: EventLoop { kernel.loop }
 
     package var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
 
-    package func follow(
-        _ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void
-    ) {
-        follower = (onChange, onEnd)
-    }
-
     // MARK: Starting
 
+    /// Starts following the adapters; returns when all present ones are known.
+    ///
     /// The information about an adapter is processed with its packet, as events are, so that the order is that in which
     /// things happened: an adapter unplugged meanwhile is reported as removed, or the kernel no longer lists it.
-    package nonisolated(nonsending) func start() async throws(BluetoothError) {
+    nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
         try management.follow(self)
         switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
         for index in try await management.send(ManagementReadControllerIndexList()).elements.sorted() {
             let call = Promise<Void, BluetoothError>()
-            read(index) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
+            read(index, then: call)
             try await call.value(operation, timeout: .seconds(20), on: loop)
         }
+        if let end { throw end }
     }
 
-    private func read(_ index: UInt16, then completion: @escaping (BluetoothError?) -> Void) {
-        management.post(ManagementReadControllerInformation(), to: index) { [weak self] answer in
-            let error: BluetoothError?
+    /// Reads the information about an adapter.
+    /// - Parameters:
+    ///   - settings: applied if the information cannot be read.
+    ///   - call: resolved afterwards.
+    private func read(
+        _ index: UInt16, otherwise settings: ManagementSettings? = nil, then call: Promise<Void, BluetoothError>? = nil
+    ) {
+        management.post(ManagementReadControllerInformation(), to: index) { [weak self, log] answer in
+            var error: BluetoothError?
             switch answer {
-            case .success(let read):
-                self?.found(AdapterInformation(read, index: index))
-                error = nil
+            case .success(let read): self?.found(AdapterInformation(read, index: index))
             // An adapter that was unplugged meanwhile is no error.
             case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
             }
-            completion(error)
+            if let error {
+                log.debug("\(error)")
+                if let settings { self?.apply(settings, to: index) }
+            }
+            call?.resolve(error.map { .failure($0) } ?? .success(()))
         }
     }
 
@@ -77,10 +81,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
 
     package func receive(_ notice: AdapterNotice) {
         switch notice {
-        case .added(let index):
-            read(index) { [log] error in
-                if let error { log.debug("\(error)") }
-            }
+        case .added(let index): read(index)
         case .removed(let index): lost(index)
         case .settings(let index, let settings): change(index, to: settings)
         case .unanswered, .discovering, .advertisingRemoved, .connected, .disconnected, .pairing: break
@@ -116,14 +117,12 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         guard let information = known[index] else { return }
         guard settings.contains(.powered), !information.isPowered else { return apply(settings, to: index) }
         // The kernel asks the controller for its address whenever it opens it, and does not report that it has changed.
-        read(index) { [weak self] error in
-            if error != nil { self?.apply(settings, to: index) }
-        }
+        read(index, otherwise: settings)
     }
 
     private func apply(_ settings: ManagementSettings, to index: UInt16) {
         guard var information = known[index] else { return }
-        information.currentSettings = settings
+        information.activeFeatures = AdapterFeatures(settings)
         if information.isPowered {
             (information.isSoftBlocked, information.isHardBlocked) = (false, false)
         } else {
@@ -142,13 +141,13 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         report(.changed(information))
     }
 
-    package func refreshState(of index: UInt16) {
+    private func refreshState(of index: UInt16) {
         guard let listed = try? kernel.adapters(), var information = known[index] else { return }
         guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
         information.receive(kernel.radioSwitches())
         // While it is being powered off, the kernel still counts it as up.
         let isBlocked = information.isSoftBlocked || information.isHardBlocked
-        if isBlocked || !adapter.isUp { information.currentSettings.remove(.powered) }
+        if isBlocked || !adapter.isUp { information.activeFeatures.remove(.powered) }
         if information.isPowered { return }
         replace(information)
     }
@@ -161,25 +160,15 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         }
     }
 
-    package func refresh() {
+    package func refresh(_ adapter: AdapterID?) {
+        if let adapter { return refreshState(of: adapter.number) }
         // If it may not follow the radio switches.
         if switchWatch == nil { lookAtRadioSwitches() }
     }
 
     private func report(_ change: AdapterChange) {
         log.debug("\(change)")
-        changeCount &+= 1
-        follower?.onChange(change)
-        waiters.succeedAll()
-    }
-
-    package nonisolated(nonsending) func change(
-        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
-    ) async throws(BluetoothError) {
-        if let end { throw end }
-        guard changeCount == count else { return }
-        let call = waiters.makePromise()
-        try await call.value(operation, timeout: timeout, on: loop)
+        receiver?.receive(.changed(change))
     }
 
     // MARK: The end
@@ -188,23 +177,27 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         guard end == nil else { return }
         end = reason
         switchWatch = nil
-        let onEnd = follower.take()?.onEnd
-        waiters.failAll(reason)
-        onEnd?(reason)
+        receiver?.receive(.ended(reason))
     }
 
     package func close(_ reason: BluetoothError) {
-        follower = nil
+        receiver = nil
         finish(reason)
         management.close(reason)
     }
 
     // MARK: Preparation
 
-    package nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
+    package nonisolated(nonsending) func bring(
+        _ adapter: AdapterInformation, to target: AdapterTarget, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation {
-        try await preparation(store, requirements.privacy).prepare(adapter, power: requirements.power)
+        switch target {
+        case .ready(let requirements):
+            return try await preparation(store, requirements.privacy).prepare(adapter, power: requirements.power)
+        case .off: try await switchOff(adapter.index)
+        case .restored(let former): try await restoreSettings(of: adapter, to: former)
+        }
+        return adapter
     }
 
     package nonisolated(nonsending) func adapters(store: any AdapterStore) async
@@ -213,36 +206,37 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         await preparation(store).knowingStaticAddresses(adapters)
     }
 
-    package nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
+    private nonisolated(nonsending) func switchOff(_ index: UInt16) async throws(BluetoothError) {
         let adapter = known[index].map { PowerChanges.Adapter(index, $0.publicAddress, on: loop) }
-        if let adapter { PowerChanges.setSwitchedOff(!isOn, adapter) }
+        if let adapter { PowerChanges.setSwitchedOff(true, adapter) }
         do throws(BluetoothError) {
-            try await preparation().setPowered(isOn, index)
+            try await preparation().setPowered(false, index)
         } catch {
             // A command whose caller has stopped waiting may still take effect.
-            if let adapter, !isOn, ![.cancelled, .timedOut].contains(error.code) {
+            if let adapter, ![.cancelled, .timedOut].contains(error.code) {
                 PowerChanges.setSwitchedOff(false, adapter)
             }
             throw error
         }
     }
 
-    package func isSwitchedOff(_ index: UInt16) -> Bool {
-        known[index].map { PowerChanges.isSwitchedOff(.init(index, $0.publicAddress, on: loop)) } ?? false
+    package func isSwitchedOff(_ adapter: AdapterID) -> Bool {
+        known[adapter.number].map { PowerChanges.isSwitchedOff(.init($0.index, $0.publicAddress, on: loop)) } ?? false
     }
 
-    package nonisolated(nonsending) func restoreSettings(
+    private nonisolated(nonsending) func restoreSettings(
         of adapter: AdapterInformation, to former: AdapterInformation
     ) async throws(BluetoothError) {
         var failure: BluetoothError?
-        var now = adapter.currentSettings
+        var now = adapter.activeFeatures
         do throws(BluetoothError) {
             // Also if it has the state: an earlier change that is still under way makes this one wait.
-            now = try await management.sendWhenIdle(ManagementSetPowered(former.isPowered), to: adapter.index)
+            now = AdapterFeatures(
+                try await management.sendWhenIdle(ManagementSetPowered(former.isPowered), to: adapter.index))
         } catch {
             failure = error
         }
-        for command in SettingsRestoration.commands(from: now, to: former.currentSettings) {
+        for command in SettingsRestoration.commands(from: now, to: former.activeFeatures) {
             do throws(BluetoothError) {
                 try await management.sendWhenIdle(command.base, to: adapter.index)
             } catch {
@@ -255,15 +249,16 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private func preparation(
         _ store: (any AdapterStore)? = nil, _ privacy: PrivacyMode? = nil
     ) -> AdapterPreparation {
-        AdapterPreparation(kernel: kernel, management: management, store: store, privacy: privacy)
+        AdapterPreparation(
+            kernel: kernel, management: management, pairing: kernelPairing, store: store, privacy: privacy)
     }
 
     // MARK: Components of an adapter
 
-    package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
+    package var pairing: any HostPairing { kernelPairing }
 
     package func makeHost(of adapter: AdapterRecord) -> any Host {
-        AdapterHost(adapter, of: kernel, in: self, management: management, log: log, trace: trace)
+        AdapterHost(adapter, of: kernel, in: self, management: management, kernelPairing, log: log, trace: trace)
     }
 }
 
@@ -276,11 +271,11 @@ package struct KernelProvider: HostProvider {
         (self.kernel, self.trace) = (kernel, trace)
     }
 
-    package var loop: EventLoop { kernel.loop }
-
     package var isMachine: Bool { kernel is LinuxKernel }
 
-    package func makeDirectory(log: Logger) -> any HostDirectory {
-        KernelDirectory(on: kernel, log: log, trace: trace)
+    package nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory {
+        let directory = KernelDirectory(on: kernel, log: log, trace: trace)
+        try await directory.start()
+        return directory
     }
 }

@@ -48,6 +48,8 @@
 @_exported import struct BluetoothGATT.RemoteService
 @_exported import struct BluetoothGATT.RemoteValue
 
-// The event loop of an adapter, and its time.
+// The source of adapters, their event loop and its time.
+@_exported import protocol BluetoothLoop.AdapterSource
 @_exported import class BluetoothLoop.EventLoop
+@_exported import struct BluetoothLoop.HostSource
 @_exported import struct BluetoothLoop.KernelInstant

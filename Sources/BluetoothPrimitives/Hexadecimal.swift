@@ -68,3 +68,12 @@ package func hexadecimal(_ psm: UInt16) -> String {
     let digits = String(psm, radix: 16, uppercase: true)
     return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
 }
+
+/// The names of the set bits, lowest first; an unnamed bit appears with its number.
+package func listed(_ bits: some FixedWidthInteger & UnsignedInteger, names: [Int: String]) -> String {
+    var found: [String] = []
+    for bit in 0..<bits.bitWidth where bits >> bit & 1 == 1 {
+        found.append(names[bit] ?? "bit \(bit)")
+    }
+    return found.isEmpty ? "none" : found.joined(separator: ", ")
+}

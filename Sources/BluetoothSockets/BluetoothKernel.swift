@@ -34,13 +34,10 @@ public enum AdapterControl: Hashable, Sendable {
 /// The interface to a kernel: packet sockets, their creation, and their clock.
 ///
 /// `LinuxKernel` implements it with file descriptors, `SimulatedKernel` in memory; the layers above only exchange bytes
-/// and work with both. The interface does not interpret the packets.
+/// and work with both. The interface does not interpret the packets. Every kernel is a source of adapters.
 ///
-/// Open and use sockets on ``loop``; the list of adapters and the environment are available on any thread.
-public protocol BluetoothKernel: AnyObject, Sendable {
-    /// The event loop of all sockets of this kernel, with its clock and timers.
-    var loop: EventLoop { get }
-
+/// Open and use sockets on `loop`; the list of adapters and the environment are available on any thread.
+public protocol BluetoothKernel: AdapterSource {
     /// The kernel's adapters, lowest index first. Needs no privilege.
     func adapters() throws(KernelError) -> [KernelAdapter]
 
@@ -57,7 +54,7 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     /// The radio switches of all Bluetooth adapters, a part of ``environment()``. Needs no privilege.
     func radioSwitches() -> [HostEnvironment.RadioSwitch]
 
-    /// Calls `handler` on ``loop`` whenever a radio switch may have changed, until the returned watch is released.
+    /// Calls `handler` on `loop` whenever a radio switch may have changed, until the returned watch is released.
     ///
     /// The management socket reports that a switch powers an adapter off, but not that it is unblocked. Nil when this
     /// process cannot watch the switches.
@@ -103,4 +100,9 @@ public protocol BluetoothKernel: AnyObject, Sendable {
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener
+}
+
+extension BluetoothKernel {
+    /// The kernel.
+    public var hostSource: HostSource { HostSource(self) }
 }

@@ -7,15 +7,11 @@ import Synchronization
 /// It holds a bounded number of bytes: the writer waits while it is full, so that the subscription below fills up in
 /// turn and ends in an error if nothing is read.
 final class ReceiveBuffer: Sendable {
-    private enum Ending {
-        case regular
-        case failed(BluetoothError)
-    }
-
     private struct State {
         var bytes: [UInt8] = []
         var total = 0
-        var ending: Ending?
+        /// The end of the stream, if it has ended: its error, or nil inside for a regular end.
+        var end: BluetoothError??
         var reader: Promise<Void, BluetoothError>?
         var filler: Promise<Bool, Never>?
         /// Whether the writer does not wait although the buffer is full.
@@ -43,8 +39,7 @@ final class ReceiveBuffer: Sendable {
             state.bytes += bytes
             state.total &+= bytes.count
             if state.bytes.count >= capacity, !state.isDraining { state.filler = Promise() }
-            defer { state.reader = nil }
-            return (state.reader, state.filler)
+            return (state.reader.take(), state.filler)
         }
         reader?.succeed()
         return await filler?.value(ifCancelled: false) ?? true
@@ -54,9 +49,7 @@ final class ReceiveBuffer: Sendable {
     func setDraining(_ isDraining: Bool) {
         let filler = state.withLock { state -> Promise<Bool, Never>? in
             state.isDraining = isDraining
-            guard isDraining else { return nil }
-            defer { state.filler = nil }
-            return state.filler
+            return isDraining ? state.filler.take() : nil
         }
         filler?.succeed(true)
     }
@@ -64,32 +57,24 @@ final class ReceiveBuffer: Sendable {
     /// Adds bytes if there is room for them; returns whether there was. After the end there is none.
     func tryAppend(_ bytes: [UInt8]) -> Bool {
         let (reader, isTaken) = state.withLock { state -> (Promise<Void, BluetoothError>?, Bool) in
-            guard state.ending == nil, bytes.count <= capacity - state.bytes.count else { return (nil, false) }
+            guard state.end == nil, bytes.count <= capacity - state.bytes.count else { return (nil, false) }
             state.bytes += bytes
             state.total &+= bytes.count
-            defer { state.reader = nil }
-            return (state.reader, true)
+            return (state.reader.take(), true)
         }
         reader?.succeed()
         return isTaken
     }
 
     /// The end of the stream, if it has ended: its error, or nil inside for a regular end.
-    var end: BluetoothError?? {
-        switch state.withLock({ $0.ending }) {
-        case .failed(let error): .some(error)
-        case .regular: .some(nil)
-        case nil: nil
-        }
-    }
+    var end: BluetoothError?? { state.withLock { $0.end } }
 
     /// Ends the stream, with `error` or regularly.
     func finish(_ error: BluetoothError?) {
         let reader = state.withLock { state -> Promise<Void, BluetoothError>? in
-            guard state.ending == nil else { return nil }
-            state.ending = error.map { .failed($0) } ?? .regular
-            defer { state.reader = nil }
-            return state.reader
+            guard state.end == nil else { return nil }
+            state.end = .some(error)
+            return state.reader.take()
         }
         reader?.succeed()
     }
@@ -132,11 +117,7 @@ final class ReceiveBuffer: Sendable {
                 }
                 return (.success(state.bytes), state.filler)
             }
-            switch state.ending {
-            case .failed(let error): return (.failure(error), nil)
-            case .regular: return (.success(nil), nil)
-            case nil: break
-            }
+            if let end = state.end { return (end.map { .failure($0) } ?? .success(nil), nil) }
             guard state.reader == nil else {
                 return (.failure(BluetoothError(.busy, operation, "Another task is reading.")), nil)
             }

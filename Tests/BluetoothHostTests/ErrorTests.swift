@@ -13,7 +13,7 @@ import Testing
             (.kernel(KernelError("connect", .connectionRefused)), nil, "It failed. [connect: ECONNREFUSED]"),
             (.attribute(.readNotPermitted), nil, "It failed. [ATT Read Not Permitted (0x02)]"),
             (.controller(.connectionTimeout), nil, "It failed. [HCI connection timeout (0x08)]"),
-            (.management(.busy), "Wait.", "It failed. [mgmt busy (0x0A)]\nWait."),
+            (.host(.init(10, "mgmt busy (0x0A)")), "Wait.", "It failed. [mgmt busy (0x0A)]\nWait."),
         ] as [(BluetoothError.Cause?, String?, String)])
     func theStatusBeneathIsNamedWithItsLayer(cause: BluetoothError.Cause?, remedy: String?, text: String) {
         let error = BluetoothError(.failed, Self.operation, "It failed.", remedy: remedy, cause: cause)

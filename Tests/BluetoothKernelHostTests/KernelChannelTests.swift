@@ -12,13 +12,14 @@ import Testing
 @Suite struct KernelChannelTests {
     /// A channel with a scripted socket. Lives on the loop.
     private final class Place {
-        enum Event: Equatable { case writable, ended(ChannelFailure) }
+        enum Event: Equatable { case writable, security(SecurityEvent), ended(BluetoothError) }
 
         final class Receiver: ChannelReceiver {
             var events: [Event] = []
             func receive(_ packet: RawSpan) {}
             func channelIsWritable() { events.append(.writable) }
-            func channelEnded(_ failure: ChannelFailure) { events.append(.ended(failure)) }
+            func securityChanged(_ event: SecurityEvent) { events.append(.security(event)) }
+            func channelEnded(_ reason: BluetoothError) { events.append(.ended(reason)) }
         }
 
         let socket: ScriptedSocket
@@ -62,10 +63,12 @@ import Testing
             try await radio.sleep(for: .milliseconds(29_999))
             #expect(await radio.loop.run { place.value.events } == [])
             try await radio.sleep(for: .milliseconds(2))
-            let failure = ChannelFailure(.notEncrypted, .kernel(KernelError("encrypt", .timedOut)))
-            #expect(await radio.loop.run { place.value.events } == [.ended(failure)])
-            let error = place.channelError(failure)
-            #expect(error.disconnectReason == .authentication)
+            guard case .ended(let reason)? = await radio.loop.run({ place.value.events.first }) else {
+                Issue.record("The channel is open.")
+                return
+            }
+            #expect(reason.disconnectReason == .authentication)
+            #expect(reason.cause == .kernel(KernelError("encrypt", .timedOut)))
         }
     }
 
@@ -85,22 +88,38 @@ import Testing
 
     @Test func aRaiseHasItsOwnLimit() async throws {
         try await Self.run { radio, place in
-            try await radio.loop.run {
-                try place.value.channel.raiseSecurity(to: .medium)
+            await radio.loop.run {
+                #expect(place.value.channel.raiseSecurity(to: .medium, isBegun: false) == .began)
                 place.value.socket.setEncrypting(true)
                 #expect(place.value.send() == .wouldBlock)
             }
-            try await radio.sleep(for: .seconds(60))
+            try await radio.sleep(for: .milliseconds(29_999))
             #expect(await radio.loop.run { place.value.events } == [])
+            try await radio.sleep(for: .milliseconds(2))
+            // The owner of the link ends it.
+            #expect(await radio.loop.run { place.value.events } == [.security(.failed(.timedOut))])
+        }
+    }
+
+    @Test func theEndOfEncryptionIsAnEvent() async throws {
+        try await Self.run { radio, place in
             await radio.loop.run {
-                place.value.socket.setEncrypting(false)
-                #expect(place.value.channel.linkHandle == 0x40)
-                // That request is completed.
+                _ = place.value.channel.raiseSecurity(to: .medium, isBegun: false)
+                place.value.socket.setEncrypting(true)
+            }
+            try await radio.sleep(for: .seconds(29))
+            #expect(await radio.loop.run { place.value.events } == [])
+            await radio.loop.run { place.value.socket.setEncrypting(false) }
+            try await radio.sleep(for: .seconds(1))
+            let encrypted = SecurityEvent.encrypted(LinkSecurity(level: .medium, keySize: 16))
+            #expect(await radio.loop.run { place.value.events } == [.security(encrypted), .writable])
+            // That request is completed.
+            await radio.loop.run {
                 place.value.socket.setEncrypting(true)
                 #expect(place.value.send() == .wouldBlock)
             }
             try await radio.sleep(for: .seconds(31))
-            #expect(await radio.loop.run { place.value.events }.count == 1)
+            #expect(await radio.loop.run { place.value.events }.count == 3)
         }
     }
 
@@ -124,12 +143,5 @@ import Testing
             }
             #expect(outcome == .failed(ChannelFailure(.other, .kernel(KernelError("send", .notConnected)))))
         }
-    }
-}
-
-extension LoopBound {
-    /// The program's error for a failure of the channel.
-    fileprivate func channelError(_ failure: ChannelFailure) -> BluetoothError {
-        .channel(failure, .link(BluetoothAddress(0x1234, kind: .public)), nil)
     }
 }

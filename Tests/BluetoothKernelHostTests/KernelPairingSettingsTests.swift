@@ -21,8 +21,9 @@ import Testing
     }
 
     private static let adapter = AdapterInformation(
-        index: 0, publicAddress: .zero, manufacturer: CompanyIdentifier(2), version: 12, localName: "adapter",
-        supportedSettings: [.powered, .lowEnergy, .secureConnections], currentSettings: [.powered, .lowEnergy])
+        id: AdapterID(hci: 0), publicAddress: .zero, manufacturer: CompanyIdentifier(2), version: 12,
+        localName: "adapter",
+        supportedFeatures: [.powered, .lowEnergy, .secureConnections], activeFeatures: [.powered, .lowEnergy])
     private static let other = PairingSettings(
         ioCapability: .keyboardOnly, isBondable: false, secureConnections: .only)
     private static let reason = BluetoothError(.noAdapter, .init("test"), "")
@@ -134,15 +135,15 @@ import Testing
         }
     }
 
-    private static func adapter(_ current: ManagementSettings) -> AdapterInformation {
+    private static func adapter(_ current: AdapterFeatures) -> AdapterInformation {
         var adapter = adapter
-        adapter.currentSettings = current.union([.powered, .lowEnergy])
+        adapter.activeFeatures = current.union([.powered, .lowEnergy])
         return adapter
     }
 
     /// Sends the settings to an adapter with these, and releases them when it has others.
     private func commands(
-        _ wanted: PairingSettings, from before: ManagementSettings, to after: ManagementSettings
+        _ wanted: PairingSettings, from before: AdapterFeatures, to after: AdapterFeatures
     ) -> (sent: [AnyManagementCommand], restored: [AnyManagementCommand]) {
         var settings = KernelPairingSettings()
         settings.wanted = wanted
@@ -150,7 +151,7 @@ import Testing
         return (sent, settings.release(for: Self.adapter(after), isLast: false).sorted { "\($0)" < "\($1)" })
     }
 
-    private func send(_ settings: inout KernelPairingSettings, to now: ManagementSettings) -> [AnyManagementCommand] {
+    private func send(_ settings: inout KernelPairingSettings, to now: AdapterFeatures) -> [AnyManagementCommand] {
         var sent: [AnyManagementCommand] = []
         var action = settings.send(for: Self.adapter(now))
         while case .send(let command)? = action {
@@ -161,7 +162,7 @@ import Testing
     }
 
     @Test func whatCannotBeReadIsSent() {
-        let now: ManagementSettings = [.bondable, .secureConnections]
+        let now: AdapterFeatures = [.bondable, .secureConnections]
         var settings = KernelPairingSettings()
         settings.wanted = PairingSettings(secureConnections: .only)
         _ = send(&settings, to: now)
@@ -184,7 +185,7 @@ import Testing
         (_, restored) = commands(none, from: [], to: [.secureConnections])
         #expect(restored == [.setSecureConnections(.off)])
         // What another program has set remains, also that Secure Connections are exclusive.
-        let set: ManagementSettings = [.bondable, .secureConnections]
+        let set: AdapterFeatures = [.bondable, .secureConnections]
         (sent, restored) = commands(none, from: set, to: set)
         #expect(sent == [.setIOCapability(.noInputNoOutput)])
         #expect(restored == [])

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothManagement
 import BluetoothPrimitives
 import Testing
@@ -6,21 +7,21 @@ import Testing
 
 /// The settings that an adapter had before.
 @Suite struct SettingsRestorationTests {
-    private static let restored: [ManagementSettings] = [
+    private static let restored: [AdapterFeatures] = [
         .bondable, .secureSimplePairing, .secureConnections, .staticAddress, .lowEnergy,
     ]
 
     /// Every combination of the settings that are restored.
-    private static var combinations: [ManagementSettings] {
+    private static var combinations: [AdapterFeatures] {
         (0..<1 << restored.count).map { bits in
-            ManagementSettings(restored.indices.filter { bits >> $0 & 1 == 1 }.map { restored[$0] })
+            AdapterFeatures(restored.indices.filter { bits >> $0 & 1 == 1 }.map { restored[$0] })
         }
     }
 
     /// What the kernel makes of a command; nil if it refuses it.
-    private static func kernel(_ settings: ManagementSettings, _ command: AnyManagementCommand) -> ManagementSettings? {
+    private static func kernel(_ settings: AdapterFeatures, _ command: AnyManagementCommand) -> AdapterFeatures? {
         var settings = settings
-        func set(_ setting: ManagementSettings, _ isOn: Bool) {
+        func set(_ setting: AdapterFeatures, _ isOn: Bool) {
             if isOn { settings.insert(setting) } else { settings.remove(setting) }
         }
         switch command.base {
@@ -38,8 +39,8 @@ import Testing
         return settings
     }
 
-    @Test(arguments: [ManagementSettings([]), .powered])
-    func everySettingIsRestoredByCommandsThatTheKernelAccepts(_ power: ManagementSettings) throws {
+    @Test(arguments: [AdapterFeatures([]), .powered])
+    func everySettingIsRestoredByCommandsThatTheKernelAccepts(_ power: AdapterFeatures) throws {
         for former in Self.combinations {
             // The kernel has no Secure Connections without Secure Simple Pairing on a dual-mode adapter.
             guard !former.contains(.secureConnections) || former.contains(.secureSimplePairing) else { continue }

@@ -52,7 +52,7 @@ import BluetoothLE
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             #expect(adapter.information.address.kind == .random)
             #expect(!adapter.information.address.isZero)
-            #expect(adapter.information.currentSettings.contains(.staticAddress))
+            #expect(adapter.information.activeFeatures.contains(.staticAddress))
             let seen = try await adapter.firstAdvertisement(timeout: .seconds(5)) { _ in true }
             #expect(seen.address == peripheral.address)
             // A second program finds it powered on, and does not know the address.

@@ -66,7 +66,10 @@ extension AdapterSession {
     var pairingSettings: KernelPairingSettings? { (pairings.value.host as? KernelPairing)?.progress }
 
     /// Removes the record of a key, for when the bonds are not loaded.
-    func forgetKey(of peer: BluetoothAddress) { pairings.value.forgetKey(of: peer) }
+    func forgetKey(of peer: BluetoothAddress) {
+        pairings.value.forgetKey(of: peer)
+        pairings.value.host.removeKeys(of: peer, disconnect: false)
+    }
 
     /// Makes the host lack the key of a bond.
     func hostLacksKey(of peer: BluetoothAddress) { bondManager.hostLacksKey(of: peer) }

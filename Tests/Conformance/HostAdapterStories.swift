@@ -10,15 +10,14 @@ extension Conformance {
     @Suite struct HostAdapterStories {
         @Test(
             .disabled(if: Fixture.isBtvirt, "btvirt reports an advertiser only once"),
-            .proves("HostScanning: setScan, features", "HostAdvertising: revert, finish"))
+            .proves("HostScanning: setScan, features", "HostAdvertising: revert"))
         func aSetIsReplacedAndRestoredUntilNobodyScans() async throws {
             try await HostStories.run { central, peripheral in
                 try await central.scan()
-                for name in ["one", "two"] {
+                for (count, name) in ["one", "two"].enumerated() {
                     await peripheral.advertise(name)
-                    await peripheral.finishAdvertising()
+                    #expect(await peripheral.isTold("advertising 1 settled well", times: count + 1))
                 }
-                #expect(peripheral.told.entries.count { $0 == "advertising 1 settled well" } == 2)
                 #expect(await central.isTold("report \(peripheral.address) two"))
                 let former = "report \(peripheral.address) one"
                 let count = central.told.entries.count { $0 == former }
@@ -28,7 +27,7 @@ extension Conformance {
                 // The scan is over when what is asked afterwards is answered.
                 #expect(try await central.features() != 0)
                 await peripheral.advertise("three")
-                await peripheral.finishAdvertising()
+                #expect(await peripheral.isTold("advertising 1 settled well", times: 4))
                 #expect(await !central.isTold("report \(peripheral.address) three", limit: .seconds(2)))
             }
         }
@@ -40,25 +39,31 @@ extension Conformance {
                 #expect(await user.setsInUse() == 0)
                 try await fixture.advertise()
                 await user.advertise("seam")
-                await user.finishAdvertising()
+                #expect(await user.isTold("advertising 1 settled well"))
                 #expect(await user.setsInUse() == 2)
                 #expect(try await user.removeForeignAdvertising() == 1)
                 #expect(await user.setsInUse() == 1)
             }
         }
 
-        @Test(.proves("Host: health", "HostHealth: countLinks", "HostReceiver: receive"))
+        @Test(
+            .proves(
+                "Host: health", "HostHealth: countLinks", "HostReceiver: receive", "HostChannels: followLinks, endLink")
+        )
         func linksAreCountedAndTheirEndsTold() async throws {
             try await HostStories.run { central, peripheral in
+                let following = await central.followLinks()
                 #expect(await central.linkCount == 0)
                 try await HostStories.link(central, peripheral)
                 #expect(await central.linkCount == 1)
-                await peripheral.closeChannel()
-                #expect(await central.isTold("link ended"))
+                await central.endLink()
+                #expect(central.told.entries.contains("link ended"))
+                #expect(await peripheral.isTold("channel closed"))
+                withExtendedLifetime(following) {}
             }
         }
 
-        @Test(.proves("HostAdvertising: adapterBecameUnavailable, adapterBecameAvailable, sendAgain"))
+        @Test(.proves("Host: adapterChanged"))
         func aSetWaitsForItsAdapter() async throws {
             try await HostStories.run { _, peripheral in
                 await peripheral.advertise("seam")
@@ -71,25 +76,22 @@ extension Conformance {
                 try #require(await peripheral.isTold("adapter on"))
                 await peripheral.resume()
                 #expect(await peripheral.isTold("advertising 1 advertising", times: 2))
-                await peripheral.finishAdvertising()
                 let settled = "advertising 1 settled well"
                 let count = peripheral.told.entries.count { $0 == settled }
-                await peripheral.sendAgain()
+                await peripheral.becomeForgetful()
                 #expect(await peripheral.isTold(settled, times: count + 1))
             }
         }
 
-        @Test(.proves("Host: close", "HostAdvertising: end", "HostDirectory: close"))
+        @Test(.proves("Host: close", "HostDirectory: close"))
         func whatIsClosedEndsWhatIsPending() async throws {
             try await HostStories.run { _, peripheral in
                 await peripheral.advertise("seam")
                 try #require(await peripheral.isTold("advertising 1 settled well"))
-                async let change = failure { try await peripheral.waitForChange() }
-                try #require(await peripheral.isTold("waits for a change"))
                 await peripheral.close()
                 #expect(await peripheral.isTold("advertising 1 ended"))
                 #expect(await peripheral.isTold("host ended cancelled true"))
-                #expect(await change?.code == .cancelled)
+                #expect(await failure { try await peripheral.setPowered(true) }?.code == .cancelled)
             }
         }
 
@@ -160,19 +162,14 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostDirectory: prepare, changeCount, change, isSwitchedOff, restoreSettings"))
+        @Test(.proves("HostDirectory: receiver, bring, isSwitchedOff", "DirectoryReceiver: receive"))
         func anAdapterIsPreparedAndPutBack() async throws {
             try await HostStories.run { central, _ in
-                async let change: Void = central.waitForChange()
-                try #require(await central.isTold("waits for a change"))
                 try await central.setPowered(false)
                 #expect(await central.isTold("adapter off"))
-                try await change
-                let order = central.told.entries.filter { ["adapter off", "change"].contains($0) }
-                #expect(order == ["adapter off", "change"])
                 #expect(await central.isSwitchedOff)
                 let former = try await central.information()
-                #expect(try await central.prepare().isPowered)
+                try await central.setPowered(true)
                 #expect(await central.isTold("adapter on"))
                 #expect(await !central.isSwitchedOff)
                 try await central.restoreSettings(to: former)
@@ -201,15 +198,13 @@ extension HostUser {
     /// The mask of the controller's features.
     func features() async throws -> UInt64 { try await host.scanning.features(Self.use).rawValue }
 
-    func finishAdvertising() async { await host.advertising.finish() }
-
     func revertAdvertising(to name: String) {
         host.advertising.revert(1, to: AdvertisementContent(localName: name))
     }
 
     func removeForeignAdvertising() async throws -> Int { try await host.advertising.removeForeign(Self.use) }
 
-    func sendAgain() { host.advertising.sendAgain() }
+    func becomeForgetful() { host.adapterChanged(.forgetful) }
 
     // MARK: Room
 
@@ -244,8 +239,9 @@ extension HostUser {
 
     // MARK: The directory
 
-    /// A store with one identity, which records the adapters that are prepared.
+    /// A store with one identity and no keys, which records the adapters that are prepared.
     final class IdentityStore: AdapterStore, Sendable {
+        let keys: [PeerKeys]? = []
         let identity = LocalIdentity.random()
         let prepared = Journal<String>()
 
@@ -255,24 +251,12 @@ extension HostUser {
 
     /// What is known of the adapter.
     func information() throws -> AdapterInformation {
-        try #require(directory.adapter(adapterRecord.information.index))
+        try #require(directory.adapter(adapterRecord.information.id))
     }
 
-    var isSwitchedOff: Bool { directory.isSwitchedOff(adapterRecord.information.index) }
-
-    /// Powers the adapter on, as before its use.
-    func prepare() async throws -> AdapterInformation {
-        try await directory.prepare(information(), AdapterRequirements(power: .powerOn), store: nil)
-    }
+    var isSwitchedOff: Bool { directory.isSwitchedOff(adapterRecord.information.id) }
 
     func restoreSettings(to former: AdapterInformation) async throws {
-        try await directory.restoreSettings(of: information(), to: former)
-    }
-
-    /// Waits for a change; events report the begin and the end of the wait.
-    func waitForChange() async throws {
-        told.add("waits for a change")
-        try await directory.change(since: directory.changeCount, Self.use, timeout: .seconds(30))
-        told.add("change")
+        try await directory.bring(information(), to: .restored(former), store: nil)
     }
 }

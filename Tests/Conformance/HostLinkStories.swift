@@ -31,15 +31,15 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostLink: end, disconnect"))
+        @Test(.proves("HostLink: disconnect", "HostChannel: isOpen"))
         func aLinkIsEndedOnBothSides() async throws {
             try await HostStories.run { central, peripheral in
                 try await HostStories.link(central, peripheral)
                 try await central.followLink()
-                await central.giveUpLink()
-                #expect(await central.isTold("link ended cancelled"))
+                #expect(await central.isOpen)
                 await central.disconnectLink()
                 #expect(await central.isTold("channel closed"))
+                #expect(await !central.isOpen)
                 #expect(await peripheral.isTold("channel closed"))
             }
         }
@@ -144,17 +144,27 @@ extension HostUser {
         try link?.keepParameters(parameters(interval), isPolicy: true, Self.use)
     }
 
-    func giveUpLink() { link?.end(BluetoothError(.cancelled, Self.use, "Enough.")) }
-
     func disconnectLink() { link?.disconnect() }
 
     // MARK: Channels
 
+    var isOpen: Bool { channel?.isOpen == true }
+
     var hasOtherListener: Bool { host.channels.hasOtherListener }
+
+    /// Reports the ends of links as long as the result is retained.
+    func followLinks() -> any AnyObject & Sendable { host.channels.followLinks() }
+
+    /// Closes the channel, and returns when its link is down.
+    func endLink() async {
+        guard let channel else { return }
+        await host.channels.endLink(of: channel, timeout: .seconds(10)) { channel.close() }
+    }
 
     /// Accepts channels on a PSM that the host picks.
     func offerChannels(mtu: UInt16) throws -> L2CAPChannel {
-        let listener = try host.channels.listen(.dynamic(psm: 0), L2CAPOptions(receiveMTU: mtu)) { [self] channel in
+        let options = L2CAPOptions(receiveMTU: mtu)
+        let listener = try host.channels.listen(.dynamic(psm: 0), options, .init("listen")) { [self] channel in
             take(channel)
             return receiver
         }
@@ -166,9 +176,11 @@ extension HostUser {
     func stopListening() { listener?.close() }
 
     /// Requests another channel; events report the result.
-    func open(_ service: L2CAPChannel, to peer: BluetoothAddress) throws {
+    func open(_ service: L2CAPChannel, to peer: BluetoothAddress) async throws {
         first = first ?? channel
-        channel = try host.channels.connect(to: peer, service, L2CAPOptions(), receiver)
+        let request = LinkRequest(to: peer, service, .init("open a channel"))
+        try await host.channels.prepare(request)
+        channel = try host.channels.connect(request, receiver)
     }
 
     /// The largest packets that the channel receives and sends.

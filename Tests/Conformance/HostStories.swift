@@ -18,11 +18,13 @@ extension Conformance {
         }
 
         /// Links the adapters: the second accepts links and advertises, and the first connects.
-        static func link(_ central: HostUser, _ peripheral: HostUser) async throws {
+        static func link(
+            _ central: HostUser, _ peripheral: HostUser, _ parameters: LEConnectionParameters? = nil
+        ) async throws {
             try await peripheral.listen()
             await peripheral.advertise("seam")
             try #require(await peripheral.isTold("advertising 1 settled well"))
-            try await central.connect(to: peripheral.address)
+            try await central.connect(to: peripheral.address, parameters)
             try #require(await central.isTold("channel writable"))
             try #require(await peripheral.isTold("channel from \(central.address)"))
         }
@@ -44,7 +46,7 @@ extension Conformance {
 
         @Test(
             .proves(
-                "HostProvider: makeDirectory", "HostDirectory: loop, adapters, start, makeHost",
+                "HostProvider: makeDirectory", "HostDirectory: loop, adapters, makeHost",
                 "Host: start, scanning, advertising", "HostScanning: scan", "HostReceiver: receive",
                 "HostAdvertising: advertise, stop"))
         func whatOneAdvertisesTheOtherHears() async throws {
@@ -63,9 +65,9 @@ extension Conformance {
 
         @Test(
             .proves(
-                "Host: channels, links", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close",
-                "ChannelReceiver: receive, channelIsWritable, channelEnded", "HostLinks: beginFollowing, attach",
-                "HostLink: parameters, rssi, reasonOfEnd"))
+                "Host: channels", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close, attach",
+                "ChannelReceiver: receive, channelIsWritable, channelEnded",
+                "HostLink: parameters, rssi"))
         func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
             try await Self.run { central, peripheral in
                 try await Self.link(central, peripheral)
@@ -78,8 +80,7 @@ extension Conformance {
                 // btvirt's controllers do not support Read RSSI.
                 if !Fixture.isBtvirt { #expect(try await central.rssi() != nil) }
                 await peripheral.closeChannel()
-                #expect(await central.isTold("channel closed closedByPeer"))
-                #expect(await central.reasonOfEnd() == .remote)
+                #expect(await central.isTold("channel closed remote"))
             }
         }
 
@@ -87,30 +88,26 @@ extension Conformance {
         private static let wanted = LEConnectionParameters(
             intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
 
-        @Test(.proves("HostLinks: beginInitialParameters"))
+        @Test(.proves("HostChannels: connect"))
         func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
             try await Self.run { central, peripheral in
-                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
-                try await Self.link(central, peripheral)
-                #expect(number != nil)
+                try await Self.link(central, peripheral, Self.wanted)
                 let first = try await central.attach()
                 // Bumble's controllers report the same parameters of every link.
                 if Fixture.reportsParameters {
                     #expect(first == "interval 40 ms, latency 1, supervision timeout 3000 ms")
                 }
-                if let number { await central.endInitialParameters(number) }
             }
         }
 
-        @Test(.proves("HostLinks: endInitialParameters"))
+        @Test(.proves("HostChannels: connect"))
         func theParametersOfALinkAreNotThoseOfTheNext() async throws {
             try await Self.run { central, peripheral in
-                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
-                try await Self.link(central, peripheral)
+                try await Self.link(central, peripheral, Self.wanted)
                 _ = try await central.attach()
-                if let number { await central.endInitialParameters(number) }
+                await central.endRequest()
                 await peripheral.closeChannel()
-                try #require(await central.isTold("channel closed closedByPeer"))
+                try #require(await central.isTold("channel closed remote"))
                 try await Self.linkAgain(central, peripheral)
                 try #require(await central.isTold("channel writable", times: 2))
                 let next = try await central.attach()
@@ -122,46 +119,44 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostLinks: beginConnecting"))
+        @Test(.proves("HostChannels: prepare"))
         func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
-            try await Self.run { central, _ in
-                let number = try await central.beginConnecting(on: .le1M)
-                #expect(number == nil)
+            try await Self.run { central, peripheral in
+                try await central.prepare(to: peripheral.address, on: .le1M)
                 // None of the controllers has LE Coded.
-                let error = await failure { _ = try await central.beginConnecting(on: [.le1M, .leCoded]) }
+                let error = await failure { try await central.prepare(to: peripheral.address, on: [.le1M, .leCoded]) }
                 #expect(error?.code == .unsupported)
             }
         }
 
-        @Test(.proves("HostChannels: isWayClear, makeWay"))
+        @Test(.proves("HostChannels: prepare"))
         func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
             try await Self.run { central, peripheral in
                 let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
                 try await central.connect(to: absent)
-                #expect(await central.isWayClear(to: absent))
                 await central.closeChannel()
-                #expect(await !central.isWayClear(to: absent))
-                #expect(await central.isWayClear(to: peripheral.address))
-                try await central.makeWay(to: absent)
-                #expect(await central.isWayClear(to: absent))
+                #expect(await failure { try await central.connectAsPrepared() }?.code == .preempted)
+                try await central.connect(to: absent)
+                await central.closeChannel()
                 // Other peers can be connected to nevertheless.
                 try await Self.link(central, peripheral)
             }
         }
 
         /// The kernel's answer that it has no such link is waited for, and not the time that it keeps one.
-        @Test func aLinkThatIsGoneIsNotInTheWay() async throws {
+        @Test(.proves("HostPairing: disconnect")) func aLinkThatIsGoneIsNotInTheWay() async throws {
             try await Self.run { central, peripheral in
                 let start = central.loop.now
                 await central.disconnect(peripheral.address)
-                try await central.makeWay(to: peripheral.address)
+                try await central.prepare(to: peripheral.address)
                 #expect(start.duration(to: central.loop.now) < .seconds(2))
             }
         }
 
         @Test(
             .proves(
-                "Host: pairing", "HostDirectory: makeKeys", "HostPairing: follow", "HostKeys: status, follow, begin",
+                "HostDirectory: pairing", "HostPairing: receiver, reply, change, apply, keyStatus, loadKeys",
+                "PairingReceiver: receive", "ChannelReceiver: securityChanged", "AdapterStore: keys",
                 "HostChannel: security, raiseSecurity"))
         func protectionIsRaisedAndKeysAreTold() async throws {
             try await Self.run { central, peripheral in
@@ -169,8 +164,9 @@ extension Conformance {
                 try await peripheral.preparePairing()
                 try await Self.link(central, peripheral)
                 _ = try await central.attach()
-                try await central.raise(to: .medium)
+                await central.raise(to: .medium)
                 #expect(await central.isTold("link encrypted"))
+                #expect(await central.isTold("encrypted"))
                 #expect(await central.isTold("key made, kept: true"))
                 #expect(await central.isTold("keys of \(peripheral.address)"))
                 #expect(await peripheral.isTold("keys of \(central.address)"))
@@ -181,7 +177,7 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostDirectory: follow, setPowered", "Host: suspend, resume"))
+        @Test(.proves("HostDirectory: receiver, bring", "Host: adapterChanged"))
         func anAdapterThatGoesOffIsToldAndComesBack() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()

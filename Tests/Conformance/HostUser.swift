@@ -19,19 +19,23 @@ actor HostUser: LoopActor {
     let directory: any HostDirectory
     let adapterRecord: AdapterRecord
     let host: any Host
-    private let keys: any HostKeys
+    /// Retained for the host.
+    private let store: IdentityStore
     let receiver: Receiver
+    private let directoryReceiver: DirectoryJournal
     var listener: (any HostChannelListener)?
     var channel: (any HostChannel)?
     /// The link's channel, while another of its channels is in use.
     var first: (any HostChannel)?
+    private var request: LinkRequest?
     var link: (any HostLink)?
 
     /// The receiver of the host's events, and of the channel's packets and events.
-    final class Receiver: HostReceiver, ChannelReceiver {
+    final class Receiver: HostReceiver, ChannelReceiver, PairingReceiver {
         private let told: Journal<String>
+        private let pairing: any HostPairing
 
-        init(_ told: Journal<String>) { self.told = told }
+        init(_ told: Journal<String>, _ pairing: any HostPairing) { (self.told, self.pairing) = (told, pairing) }
 
         func receive(_ reports: AdvertisingReports) {
             var reports = reports
@@ -57,13 +61,33 @@ actor HostUser: LoopActor {
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
-        func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
+        func securityChanged(_ event: SecurityEvent) {
+            if case .encrypted(let security) = event { told.add("encrypted \(security.level)") }
+        }
+        func channelEnded(_ reason: BluetoothError) {
+            told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
+        }
+
+        func receive(_ event: PairingEvent) {
+            switch event {
+            case .question(let question, let peer):
+                told.add("question \(question)")
+                pairing.reply(.yes, to: question, peer)
+            case .failed: told.add("pairing failed")
+            case .keys(let made, let isStored):
+                told.add("key made, kept: \(isStored)")
+                if isStored { told.add("keys of \(made.identity)") }
+            case .keysForgotten: told.add("keys forgotten")
+            case .linkEnded: break
+            }
+        }
     }
 
     /// Prepares an adapter.
     @discardableResult
-    static func make(_ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore? = nil) async throws -> HostUser
-    {
+    static func make(
+        _ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore = IdentityStore()
+    ) async throws -> HostUser {
         let loop = fixture.kernel.loop
         let opening = Opening(loop)
         let user = try await opening.open(fixture.kernel, adapter.index, store)
@@ -71,34 +95,34 @@ actor HostUser: LoopActor {
         return user
     }
 
-    private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
+    private init(_ directory: any HostDirectory, _ information: AdapterInformation, _ store: IdentityStore) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
-        receiver = Receiver(told)
+        receiver = Receiver(told, directory.pairing)
+        directoryReceiver = DirectoryJournal(told, adapterRecord)
+        self.store = store
         host = directory.makeHost(of: adapterRecord)
-        keys = directory.makeKeys()
         host.start(receiver)
-        let (told, adapterRecord) = (told, adapterRecord)
-        directory.follow(
-            { change in
-                guard change.adapter.index == information.index else { return }
-                adapterRecord.state = change.state
-                told.add("adapter \(change.state)")
-            }, onEnd: { told.add("directory ended \($0.code)") })
-        host.pairing.follow { [pairing = host.pairing] event in
+        directory.receiver = directoryReceiver
+        directory.pairing.receiver = receiver
+    }
+
+    /// Records the adapter's state as its directory reports it.
+    private final class DirectoryJournal: DirectoryReceiver {
+        private let told: Journal<String>
+        private let adapter: AdapterRecord
+
+        init(_ told: Journal<String>, _ adapter: AdapterRecord) { (self.told, self.adapter) = (told, adapter) }
+
+        func receive(_ event: DirectoryEvent) {
             switch event {
-            case .question(let question, let peer):
-                told.add("question \(question)")
-                pairing.reply(.yes, to: question, peer)
-            case .failed: told.add("pairing failed")
-            case .keyMade(_, let key): told.add("key made, kept: \(key.isStored)")
-            case .keysForgotten: told.add("keys forgotten")
+            case .changed(let change) where change.adapter.id == adapter.information.id:
+                adapter.state = change.state
+                told.add("adapter \(change.state)")
+            case .changed: break
+            case .ended(let reason): told.add("directory ended \(reason.code)")
             }
         }
-        keys.follow(wanted: { [] }) { event in
-            if case .made(let made) = event { told.add("keys of \(made.identity)") }
-        }
-        keys.begin(information.index)
     }
 
     /// Performs the part of initialisation that waits on the loop.
@@ -107,12 +131,11 @@ actor HostUser: LoopActor {
 
         init(_ loop: EventLoop) { self.loop = loop }
 
-        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore?) async throws -> HostUser {
-            let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
-            try await directory.start()
-            let found = try #require(directory.adapter(index))
-            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: store)
-            return HostUser(directory, ready)
+        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore) async throws -> HostUser {
+            let directory = try await kernel.provider().makeDirectory(log: Logger(label: "test"))
+            let found = try #require(directory.adapter(AdapterID(hci: index)))
+            let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: store)
+            return HostUser(directory, ready, store)
         }
     }
 
@@ -126,10 +149,9 @@ actor HostUser: LoopActor {
         channel?.close()
         listener?.close()
         let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
-        host.advertising.end(reason)
-        host.channels.close()
+        host.adapterChanged(.closing(reason))
         host.close(reason)
-        keys.close()
+        directory.pairing.close()
         directory.close(reason)
     }
 
@@ -151,42 +173,38 @@ actor HostUser: LoopActor {
     }
 
     func listen() throws {
-        listener = try host.channels.listen(.attribute, L2CAPOptions()) { [self] channel in
+        listener = try host.channels.listen(.attribute, L2CAPOptions(), .init("listen")) { [self] channel in
             take(channel)
             return receiver
         }
     }
 
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress
-    ) async throws -> UInt64? {
-        try await host.links.beginInitialParameters(parameters, for: peer, timeout: .seconds(5))
+    /// Prepares the request of the next connect.
+    func prepare(
+        to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil, on phys: LEPHYSet = []
+    ) async throws {
+        let request = LinkRequest(
+            to: peer, .attribute, .init("connect"), until: loop.now.advanced(by: .seconds(10)))
+        (request.parameters, request.phys) = (parameters, phys)
+        self.request = request
+        try await host.channels.prepare(request)
+        request.deadline = nil
     }
-
-    func endInitialParameters(_ number: UInt64) { host.links.endInitialParameters(number) }
-
-    func beginConnecting(on phys: LEPHYSet) async throws -> UInt64? {
-        try await host.links.beginConnecting(on: phys, .init("connect"), timeout: .seconds(5))
-    }
-
-    func endConnecting(_ number: UInt64) { host.links.endConnecting(number) }
 
     /// Starts to connect; events report the result.
-    func connect(to peer: BluetoothAddress) async throws {
-        host.links.beginFollowing()
-        await host.scanning.prepareToConnect(timeout: .seconds(5))
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
-        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), receiver)
+    func connect(to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil) async throws {
+        try await prepare(to: peer, parameters)
+        try connectAsPrepared()
     }
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { host.channels.isWayClear(to: peer) }
+    func endRequest() { request?.end() }
 
-    func makeWay(to peer: BluetoothAddress) async throws {
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
+    func connectAsPrepared() throws {
+        if let request { channel = try host.channels.connect(request, receiver) }
     }
 
     /// Ends the link, as after a failed pairing.
-    func disconnect(_ peer: BluetoothAddress) { host.pairing.disconnect(peer, connectedAs: peer) }
+    func disconnect(_ peer: BluetoothAddress) { directory.pairing.disconnect(peer, connectedAs: peer) }
 
     func take(_ channel: any HostChannel) {
         first = first ?? self.channel
@@ -202,8 +220,7 @@ actor HostUser: LoopActor {
 
     /// Follows the link; returns its known state.
     func attach() throws -> String {
-        let handle = try #require(channel?.linkHandle)
-        link = host.links.attach(handle) { [told] in told.add("link encrypted") }
+        link = channel?.attach { [told] in told.add("link encrypted") }
         return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 
@@ -212,47 +229,33 @@ actor HostUser: LoopActor {
         return try await link.rssi(.init("read the RSSI"), timeout: .seconds(5))
     }
 
-    func reasonOfEnd() -> DisconnectReason? {
-        let failure = ChannelFailure(.closedByPeer, .kernel(KernelError("recv", .connectionReset)))
-        return link?.reasonOfEnd(address, failure).disconnectReason
-    }
-
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
     func preparePairing() async throws {
-        keys.reload()
-        await keys.load()
-        #expect(keys.status == .loaded)
-        try await host.pairing.change(to: PairingSettings(), .init("pair"))
-        try await host.pairing.apply(.init("pair"))
+        let (pairing, operation) = (directory.pairing, BluetoothError.Operation("pair"))
+        pairing.loadKeys(evenIfEmpty: true)
+        try await pairing.loadKeys(evenIfEmpty: false).value(operation, timeout: nil, on: loop)
+        #expect(pairing.keyStatus == .loaded)
+        try await pairing.change(to: PairingSettings(), operation)
+        try await pairing.apply().value(operation, timeout: nil, on: loop)
     }
 
-    /// Raises the link's security, as soon as the host allows it.
-    func raise(to level: SecurityLevel) async throws {
-        for attempt in 1... {
-            do throws(ChannelFailure) {
-                try channel?.raiseSecurity(to: level)
-                return channel?.notifyWhenWritable() ?? ()
-            } catch {
-                guard error.kind == .tooEarly, attempt < 20 else { throw error }
-                _ = await loop.sleep(for: .milliseconds(50))
-            }
-        }
-    }
+    /// Raises the link's security.
+    func raise(to level: SecurityLevel) { _ = channel?.raiseSecurity(to: level, isBegun: false) }
 
     func security() throws -> LinkSecurity? { try channel?.security() }
 
     // MARK: The adapter
 
-    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
+    func setPowered(_ isOn: Bool) async throws {
+        let adapter = try #require(directory.adapter(adapterRecord.information.id))
+        try await directory.bring(adapter, to: isOn ? .ready(.init(power: .powerOn)) : .off, store: nil)
+    }
 
     func leave() {
         let reason = BluetoothError(.adapterOff, .init("use the adapter"), "off")
-        host.suspend(reason)
-        host.advertising.adapterBecameUnavailable(reason, comesBack: true)
+        host.adapterChanged(.left(reason))
+        host.adapterChanged(.unavailable(reason, comesBack: true))
     }
 
-    func resume() {
-        host.resume(with: adapterRecord.information)
-        host.advertising.adapterBecameAvailable()
-    }
+    func resume() { host.adapterChanged(.available) }
 }

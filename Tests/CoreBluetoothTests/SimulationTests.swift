@@ -22,7 +22,7 @@ import Testing
         let wrong = Result { () throws(BluetoothError) in try EnvironmentRadio.makeKernel("/nowhere") }
         let refused = CBLinux.Configuration(environment: { _ in nil }, simulation: wrong)
         #expect(refused.problem?.code == .noAdapter)
-        #expect(throws: BluetoothError.self) { try refused.makeKernel() }
+        #expect(throws: BluetoothError.self) { try refused.makeSource() }
     }
 
     @Test func aFileMakesAWorld() async throws {

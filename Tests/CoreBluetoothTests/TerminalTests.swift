@@ -25,12 +25,12 @@ import Testing
         let wrong = CBLinux.Configuration(environment: { ["BLUETOOTH_PAIRING": "12345678"][$0] })
         #expect(wrong.pairingProblem?.code == .invalidArgument)
         #expect(wrong.pairingProblem.map { "\($0)".contains("1234") } == false)
-        #expect(throws: BluetoothError.self) { try wrong.makeKernel() }
+        #expect(throws: BluetoothError.self) { try wrong.makeSource() }
         // It applies only if the environment selects the agent.
         let chosen = CBLinux.Configuration()
         let withBase = CBLinux.Configuration(base: chosen, agent: nil, environment: wrong)
         #expect(withBase.pairingProblem?.code == .invalidArgument)
-        #expect(throws: BluetoothError.self) { try withBase.makeKernel() }
+        #expect(throws: BluetoothError.self) { try withBase.makeSource() }
         let withAgent = CBLinux.Configuration(base: nil, agent: JustWorksPairingAgent(), environment: wrong)
         #expect(withAgent.problem == nil && withAgent.pairingProblem == nil)
         #expect(withAgent.agent is JustWorksPairingAgent)

@@ -39,9 +39,9 @@ extension PacketTrace {
     }
 }
 
-extension Optional where Wrapped == any BluetoothKernel {
+extension Optional where Wrapped == any AdapterSource {
     /// The story's kernel, as if the environment had selected it.
-    static var environment: (any BluetoothKernel)? {
+    static var environment: (any AdapterSource)? {
         get throws(BluetoothError) { Fixture.current?.kernel }
     }
 }

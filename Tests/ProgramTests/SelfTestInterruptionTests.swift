@@ -18,14 +18,14 @@ import Testing
 
         init(of kernel: SimulatedKernel) async throws {
             let adapters = try await Adapter.all(on: kernel)
-            settings = adapters.map { "\($0.name): \($0.currentSettings)" }
+            settings = adapters.map { "\($0.name): \($0.activeFeatures)" }
             for adapter in adapters {
                 links += kernel.links(adapter: adapter.index).count
                 keys += kernel.longTermKeys(adapter: adapter.index)
                     .count { key in adapters.contains { $0.address == key.address } }
                 // The sets of an adapter that is off are gone.
                 guard adapter.state.isReady else { continue }
-                let opened = try await Adapter.open(.index(adapter.index), bonds: .disabled, on: kernel)
+                let opened = try await Adapter.open(.id(adapter.id), bonds: .disabled, on: kernel)
                 advertisingSets += await opened.capacity.advertisingSetsInUse ?? 0
                 await opened.close()
             }

@@ -22,7 +22,7 @@ import Glibc
 
 extension Adapter {
     /// Opens hci0, since the visitors use hci1. The compiler prefers it to the library's, which has more parameters.
-    static func open(power: PowerPolicy, on kernel: (any BluetoothKernel)?) async throws(BluetoothError) -> Adapter {
+    static func open(power: PowerPolicy, on kernel: (any AdapterSource)?) async throws(BluetoothError) -> Adapter {
         try await open(.index(0), power: power, on: kernel)
     }
 }

@@ -6,7 +6,7 @@ import Synchronization
 /// The tests of `ble selftest`, on one adapter or between two.
 struct SelfTest: Sendable {
     let common: CommonOptions
-    let kernel: (any BluetoothKernel)?
+    let kernel: (any AdapterSource)?
     let console: Console
     let trace: PacketTrace?
     var clock = BenchmarkClock()
@@ -127,7 +127,7 @@ struct SelfTest: Sendable {
             do throws(BluetoothError) {
                 let start = clock.now()
                 let adapter = try await Adapter.open(
-                    .index(opening.before.index), power: common.powerOn ? .powerOn : .leave,
+                    .id(opening.before.id), power: common.powerOn ? .powerOn : .leave,
                     bonds: .store(opening.bonds), recovery: RecoveryOptions(mode: .reportOnly), on: kernel,
                     log: common.makeLog(quietly: true), trace: trace)
                 opening.finish(adapter)

@@ -67,7 +67,7 @@ struct AdapterRestoration: Sendable {
     let before: AdapterInformation
     /// The bonds that the test has made.
     let bonds: EphemeralBondStore
-    let kernel: (any BluetoothKernel)?
+    let kernel: (any AdapterSource)?
     /// The time for each step.
     let limit: Duration
     let clock: BenchmarkClock

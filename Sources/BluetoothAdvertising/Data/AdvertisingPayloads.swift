@@ -59,7 +59,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
         }
         let usesScanResponse = options.contains(.usesScanResponse)
         var scanResponse = usesScanResponse ? answering : AdvertisementDataBuilder(capacity: 0)
-        for field in fields.flatMap({ $0.byWidth }) {
+        for field in fields.flatMap({ $0.parts }) {
             do throws(AdvertisementDataError) {
                 try advertising.add(field)
             } catch {
@@ -96,21 +96,6 @@ public struct AdvertisingPayloads: Hashable, Sendable {
             let rest = scanResponse.addFitting(services: advertising.addFitting(services: uuids), complete: false)
             return rest.isEmpty ? nil : .services(rest, complete: false)
         default: return field
-        }
-    }
-}
-
-extension ADField {
-    /// A list of UUIDs divided into one for each width; other fields unchanged.
-    fileprivate var byWidth: [ADField] {
-        func apart(_ uuids: [BluetoothUUID], _ field: ([BluetoothUUID]) -> ADField) -> [ADField] {
-            let lists = BluetoothUUID.Width.allCases.map { width in uuids.filter { $0.shortestWidth == width } }
-            return uuids.isEmpty ? [self] : lists.filter { !$0.isEmpty }.map(field)
-        }
-        switch self {
-        case .services(let uuids, let complete): return apart(uuids) { .services($0, complete: complete) }
-        case .solicitedServices(let uuids): return apart(uuids) { .solicitedServices($0) }
-        default: return [self]
         }
     }
 }

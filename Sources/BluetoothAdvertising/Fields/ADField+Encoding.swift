@@ -29,22 +29,6 @@ extension ADField {
     /// The AD structures of the field: one, or one for each width of UUID or kind of address.
     public func structures() throws(AdvertisementDataError) -> [ADStructure] {
         switch self {
-        case .services(let uuids, let complete):
-            return try Self.lists(of: uuids) { .services($0, complete: complete) }
-        case .solicitedServices(let uuids):
-            return try Self.lists(of: uuids) { .solicitedServices($0) }
-        case .targetAddresses(let addresses):
-            var all: [ADStructure] = []
-            for kind in BluetoothAddress.Kind.allCases {
-                let own = addresses.filter { $0.kind == kind }
-                guard !own.isEmpty else { continue }
-                let type = kind == .public ? ADType.publicTargetAddress : .randomTargetAddress
-                all.append(
-                    try Self.structure(type) { writer throws(BufferFull) in
-                        for address in own { try writer.write(address) }
-                    })
-            }
-            return all
         case .securityManagerTK(let bytes), .broadcastCode(let bytes), .simplePairingHash192(let bytes),
             .simplePairingRandomizer192(let bytes), .simplePairingHash256(let bytes),
             .simplePairingRandomizer256(let bytes), .secureConnectionsConfirmation(let bytes),
@@ -61,7 +45,36 @@ extension ADField {
             }
         default: break
         }
-        return [try Self.structure(type) { (writer) throws(BufferFull) in try write(to: &writer) }]
+        return try parts.map { (part) throws(AdvertisementDataError) in try part.structure() }
+    }
+
+    /// The field divided into those of one structure each.
+    var parts: [ADField] {
+        func divided<Value, Kind: Hashable>(
+            _ values: [Value], by kinds: [Kind], of kind: (Value) -> Kind, _ field: ([Value]) -> ADField
+        ) -> [ADField] {
+            kinds.map { own in values.filter { kind($0) == own } }.filter { !$0.isEmpty }.map(field)
+        }
+        let widths = BluetoothUUID.Width.allCases
+        switch self {
+        case .services(let uuids, let complete) where !uuids.isEmpty:
+            return divided(uuids, by: widths, of: \.shortestWidth) { .services($0, complete: complete) }
+        case .solicitedServices(let uuids) where !uuids.isEmpty:
+            return divided(uuids, by: widths, of: \.shortestWidth) { .solicitedServices($0) }
+        case .targetAddresses(let addresses):
+            return divided(addresses, by: BluetoothAddress.Kind.allCases, of: \.kind) { .targetAddresses($0) }
+        default: return [self]
+        }
+    }
+
+    private func structure() throws(AdvertisementDataError) -> ADStructure {
+        var writer = ByteWriter(capacity: ADStructure.maximumDataLength)
+        do throws(BufferFull) {
+            try write(to: &writer)
+        } catch {
+            throw .tooLong(type, byteCount: writer.count + error.needed)
+        }
+        return ADStructure(type: type, data: writer.bytes)
     }
 
     /// The AD type of the field's structure, or of the first of several.
@@ -115,7 +128,10 @@ extension ADField {
     private func write(to writer: inout ByteWriter) throws(BufferFull) {
         switch self {
         case .flags(let flags): try writer.write(flags.rawValue)
-        case .services, .solicitedServices, .targetAddresses: break
+        case .services(let uuids, _), .solicitedServices(let uuids):
+            for uuid in uuids { try writer.write(uuid) }
+        case .targetAddresses(let addresses):
+            for address in addresses { try writer.write(address) }
         case .localName(let text, _), .broadcastName(let text): try writer.write(Array(text.utf8))
         case .txPowerLevel(let power): try writer.write(power)
         case .classOfDevice(let deviceClass): try writer.writeUInt24(deviceClass.rawValue)
@@ -175,34 +191,6 @@ extension ADField {
 
     private static func firstWidth(of uuids: [BluetoothUUID]) -> BluetoothUUID.Width {
         BluetoothUUID.Width.allCases.first { width in uuids.contains { $0.shortestWidth == width } } ?? .bits16
-    }
-
-    /// One list for each width that occurs; an empty 16-bit list when there are no UUIDs.
-    private static func lists(
-        of uuids: [BluetoothUUID], type: (BluetoothUUID.Width) -> ADType
-    ) throws(AdvertisementDataError) -> [ADStructure] {
-        var all: [ADStructure] = []
-        for width in BluetoothUUID.Width.allCases {
-            let own = uuids.filter { $0.shortestWidth == width }
-            guard !own.isEmpty || width == .bits16 && uuids.isEmpty else { continue }
-            all.append(
-                try structure(type(width)) { (writer) throws(BufferFull) in
-                    for uuid in own { try writer.write(uuid) }
-                })
-        }
-        return all
-    }
-
-    private static func structure(
-        _ type: ADType, _ write: (inout ByteWriter) throws(BufferFull) -> Void
-    ) throws(AdvertisementDataError) -> ADStructure {
-        var writer = ByteWriter(capacity: ADStructure.maximumDataLength)
-        do throws(BufferFull) {
-            try write(&writer)
-        } catch {
-            throw .tooLong(type, byteCount: writer.count + error.needed)
-        }
-        return ADStructure(type: type, data: writer.bytes)
     }
 
     private static func check(

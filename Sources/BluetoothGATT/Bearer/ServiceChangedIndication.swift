@@ -19,9 +19,7 @@ struct ServiceChangedIndication: Sendable {
     /// The value of the characteristic: the first and the last affected handle.
     var value: [UInt8] {
         guard let range = pending?.range else { return [] }
-        return [range.start.rawValue, range.end.rawValue].flatMap {
-            [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
-        }
+        return encoded(range.start) + encoded(range.end)
     }
 
     /// Drops the pending indication, when the client has not subscribed or its link lacks the required protection.

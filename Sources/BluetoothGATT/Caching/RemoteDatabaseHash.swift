@@ -43,30 +43,22 @@ extension DatabaseHash {
     /// sends short UUIDs in 128 bits. Equal hashes prove that the database is complete.
     public init(of services: [RemoteService]) {
         var declarations: [(handle: AttributeHandle, type: BluetoothUUID, value: [UInt8])] = []
+        func declare(_ handle: AttributeHandle, _ type: BluetoothUUID, _ value: [UInt8]) {
+            declarations.append((handle, type, value))
+        }
         for service in services {
-            declarations.append(
-                (
-                    service.handles.start, service.isPrimary ? .primaryService : .secondaryService,
-                    encoded(service.uuid)
-                ))
+            let type: BluetoothUUID = service.isPrimary ? .primaryService : .secondaryService
+            declare(service.handles.start, type, encoded(service.uuid))
             for include in service.includedServices {
                 let uuid = include.uuid.uint16.map { encoded($0) } ?? []
-                declarations.append(
-                    (
-                        include.declarationHandle, .include,
-                        encoded(include.handles.start) + encoded(include.handles.end) + uuid
-                    ))
+                let handles = encoded(include.handles.start) + encoded(include.handles.end)
+                declare(include.declarationHandle, .include, handles + uuid)
             }
             for characteristic in service.characteristics {
-                declarations.append(
-                    (
-                        characteristic.declarationHandle, .characteristic,
-                        [characteristic.properties.rawValue] + encoded(characteristic.valueHandle)
-                            + encoded(characteristic.uuid)
-                    ))
-                for descriptor in characteristic.descriptors {
-                    declarations.append((descriptor.handle, descriptor.uuid, []))
-                }
+                let value = encoded(characteristic.valueHandle) + encoded(characteristic.uuid)
+                declare(
+                    characteristic.declarationHandle, .characteristic, [characteristic.properties.rawValue] + value)
+                for descriptor in characteristic.descriptors { declare(descriptor.handle, descriptor.uuid, []) }
             }
         }
         declarations.sort { $0.handle < $1.handle }

@@ -78,23 +78,20 @@ public struct CharacteristicDiscovery: ClientProcedure {
 
     private mutating func add(_ handle: AttributeHandle, _ value: RawSpan) {
         guard walk.advance(over: handle) else {
-            problems.record(DatabaseProblem(.unexpectedHandle, .characteristic, at: handle))
-            return
+            return problems.record(DatabaseProblem(.unexpectedHandle, .characteristic, at: handle))
         }
         if let end = handle.previous { closeLast(at: end) }
         var reader = ByteReader(value)
         guard let bits = try? reader.readUInt8(), let number = try? reader.readUInt16(),
             let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
         else {
-            problems.record(DatabaseProblem(.malformedValue, .characteristic, at: handle))
-            return
+            return problems.record(DatabaseProblem(.malformedValue, .characteristic, at: handle))
         }
         let characteristic = RemoteCharacteristic(
             uuid: uuid, properties: CharacteristicProperties(rawValue: bits), declarationHandle: handle,
             valueHandle: AttributeHandle(number), endHandle: rangeEnd)
         guard characteristic.valueHandle > handle else {
-            problems.record(DatabaseProblem(.invalidValueHandle, characteristic))
-            return
+            return problems.record(DatabaseProblem(.invalidValueHandle, characteristic))
         }
         characteristics.append(characteristic)
     }

@@ -105,23 +105,18 @@ public struct IncludedServiceDiscovery: ClientProcedure {
 
     private mutating func add(_ handle: AttributeHandle, _ value: RawSpan) {
         guard walk.advance(over: handle) else {
-            problems.record(DatabaseProblem(.unexpectedHandle, .include, at: handle))
-            return
+            return problems.record(DatabaseProblem(.unexpectedHandle, .include, at: handle))
         }
         var reader = ByteReader(value)
         guard let start = try? reader.readUInt16(), let end = try? reader.readUInt16() else {
-            problems.record(DatabaseProblem(.malformedValue, .include, at: handle))
-            return
+            return problems.record(DatabaseProblem(.malformedValue, .include, at: handle))
         }
         let service = AttributeHandleRange(start: AttributeHandle(start), end: AttributeHandle(end))
         let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
         let isWellFormed = uuid != nil || value.byteCount == 4
         guard isWellFormed, service.isValid else {
-            problems.record(
-                DatabaseProblem(
-                    isWellFormed ? .invalidRange : .malformedValue, .include, at: handle, declared: service, uuid: uuid)
-            )
-            return
+            let reason = isWellFormed ? DatabaseProblem.Reason.invalidRange : .malformedValue
+            return problems.record(DatabaseProblem(reason, .include, at: handle, declared: service, uuid: uuid))
         }
         declarations.append(Declaration(handle: handle, service: service, uuid: uuid))
     }

@@ -141,13 +141,9 @@ extension BluetoothUUID {
     /// A UUID in an attribute value: two or sixteen bytes.
     init?(attributeValue value: RawSpan) {
         var reader = ByteReader(value)
-        let width: Width
-        switch value.byteCount {
-        case 2: width = .bits16
-        case 16: width = .bits128
-        default: return nil
-        }
-        guard let uuid = try? reader.readUUID(width) else { return nil }
+        guard let width = Width(rawValue: value.byteCount), width != .bits32,
+            let uuid = try? reader.readUUID(width)
+        else { return nil }
         self = uuid
     }
 }

@@ -96,7 +96,6 @@ public struct MultipleValueRead: ClientProcedure {
     }
 
     private let handles: [AttributeHandle]
-    private var usesMultipleReads: Bool
     private var isSupported = true
     private var values: [[UInt8]] = []
     /// The number of values in the outstanding request.
@@ -110,7 +109,6 @@ public struct MultipleValueRead: ClientProcedure {
     /// - Parameter isSupported: False when the server is known not to support the request.
     public init(_ handles: [AttributeHandle], isSupported: Bool = true) {
         self.handles = handles
-        usesMultipleReads = isSupported
         self.isSupported = isSupported
     }
 
@@ -119,7 +117,7 @@ public struct MultipleValueRead: ClientProcedure {
         mtu = writer.capacity
         guard values.count < handles.count else { throw .invalid("no attribute to read") }
         if single == nil {
-            let count = usesMultipleReads ? min(handles.count - values.count, (mtu - 1) / 2) : 1
+            let count = isSupported ? min(handles.count - values.count, (mtu - 1) / 2) : 1
             if count >= 2 {
                 requestedCount = count
                 var request = ATTReadMultipleRequestBuilder(variable: true)
@@ -145,16 +143,11 @@ public struct MultipleValueRead: ClientProcedure {
         }
         switch answer {
         case .readMultipleVariableResponse(let list):
-            if isTrusted(list) { try append(list) } else { stopMultipleReads() }
-        case .errorResponse(let error) where error.code == .requestNotSupported: stopMultipleReads()
+            if isTrusted(list) { try append(list) } else { isSupported = false }
+        case .errorResponse(let error) where error.code == .requestNotSupported: isSupported = false
         default: throw failure(answer)
         }
         return next()
-    }
-
-    private mutating func stopMultipleReads() {
-        usesMultipleReads = false
-        isSupported = false
     }
 
     /// Whether the boundaries of the values are certain: only the end of a full PDU may truncate the last one

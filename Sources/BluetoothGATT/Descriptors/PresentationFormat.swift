@@ -85,12 +85,8 @@ public struct PresentationFormat: Hashable, Sendable {
 
     /// The value of the descriptor, seven bytes; a unit without a 16-bit UUID is encoded as 0x2700 (unitless).
     public var bytes: [UInt8] {
-        let unit = unit.uint16 ?? 0x2700
-        return [
-            format.rawValue, UInt8(bitPattern: exponent), UInt8(truncatingIfNeeded: unit),
-            UInt8(truncatingIfNeeded: unit >> 8), namespace.rawValue, UInt8(truncatingIfNeeded: valueDescription),
-            UInt8(truncatingIfNeeded: valueDescription >> 8),
-        ]
+        [format.rawValue, UInt8(bitPattern: exponent)] + encoded(unit.uint16 ?? 0x2700) + [namespace.rawValue]
+            + encoded(valueDescription)
     }
 }
 

@@ -95,11 +95,8 @@ extension AttributeDatabase.Attribute {
 
     /// The UUID of the service that this attribute declares.
     fileprivate var declaredService: BluetoothUUID? {
-        guard declaresService, let value = storedValue,
-            let width = BluetoothUUID.Width(rawValue: value.count)
-        else { return nil }
-        var reader = ByteReader(value.span.bytes)
-        return try? reader.readUUID(width)
+        guard declaresService, let value = storedValue else { return nil }
+        return BluetoothUUID(attributeValue: value.span.bytes)
     }
 }
 

@@ -37,7 +37,8 @@ extension GATTServer {
             do throws(Interruption) {
                 guard attribute.type == type else { continue }
                 try check(.read, to: attribute, known: known)
-                found = try equal(value(of: attribute, known: known).bytes, wanted)
+                let value = try value(of: attribute, known: known).bytes
+                found = wanted.withUnsafeBytes { value.elementsEqual($0) }
             } catch {
                 guard case .refused = error else { throw error }
                 continue
@@ -57,10 +58,7 @@ extension GATTServer {
         database: borrowing AttributeDatabase
     ) -> ArraySlice<AttributeHandle> {
         if type == .primaryService || type == .secondaryService {
-            var reader = ByteReader(value)
-            guard let width = BluetoothUUID.Width(rawValue: value.byteCount), let uuid = try? reader.readUUID(width)
-            else { return [] }
-            return database.handles(ofService: uuid, in: range)
+            return BluetoothUUID(attributeValue: value).map { database.handles(ofService: $0, in: range) } ?? []
         }
         return database.handles(of: type, in: range)
     }
@@ -112,14 +110,4 @@ extension GATTServer {
         }
         guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
     }
-}
-
-/// Whether both contain the same bytes.
-private func equal(_ left: [UInt8], _ right: RawSpan) -> Bool {
-    guard left.count == right.byteCount else { return false }
-    var reader = ByteReader(right)
-    for byte in left {
-        guard let other = try? reader.readUInt8(), other == byte else { return false }
-    }
-    return true
 }

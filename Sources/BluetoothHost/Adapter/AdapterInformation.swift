@@ -1,10 +1,24 @@
 import BluetoothPrimitives
 import Synchronization
 
-/// The identity, version and settings of an adapter.
-public struct AdapterInformation: Hashable, Sendable {
-    /// The adapter's index, N in the name hciN. Not stable: an adapter that is plugged in again may get another one.
-    public var index: UInt16
+/// The identity of an adapter among those of its source. Not stable: an adapter that is plugged in again may get another
+/// one.
+public struct AdapterID: Hashable, Sendable, CustomStringConvertible {
+    /// The name that the host gives the adapter; the kernel's are `hci0`, `hci1` …
+    public let description: String
+    /// The number by which the host finds the adapter.
+    package let number: UInt16
+
+    package init(_ name: String, number: UInt16) { (description, self.number) = (name, number) }
+
+    /// The adapter hciN of a kernel.
+    package init(hci number: UInt16) { self.init("hci\(number)", number: number) }
+}
+
+/// The identity, version, features and state of an adapter.
+public struct AdapterInformation: Hashable, Identifiable, Sendable {
+    /// The adapter's identity while it is present.
+    public var id: AdapterID
     /// The controller's public address; zero where it has none.
     public var publicAddress: BluetoothAddress
     /// The static random address that the adapter uses instead, if this program knows it.
@@ -15,10 +29,10 @@ public struct AdapterInformation: Hashable, Sendable {
     public var version: UInt8
     /// The name the kernel has stored for the adapter.
     public var localName: String
-    /// The settings that the controller supports.
-    package var supportedSettings: ManagementSettings
-    /// The settings that are on.
-    package var currentSettings: ManagementSettings
+    /// The features that the controller supports.
+    package var supportedFeatures: AdapterFeatures
+    /// The features that are on.
+    package var activeFeatures: AdapterFeatures
     /// The public address with which the controller answered before, if it has another one without having been unplugged.
     package var formerAddress: BluetoothAddress?
     /// Whether the adapter is off because rfkill blocks it by software.
@@ -28,37 +42,39 @@ public struct AdapterInformation: Hashable, Sendable {
 
     /// Creates the information from its parts.
     package init(
-        index: UInt16, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
-        manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedSettings: ManagementSettings,
-        currentSettings: ManagementSettings, isSoftBlocked: Bool = false, isHardBlocked: Bool = false
+        id: AdapterID, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
+        manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedFeatures: AdapterFeatures,
+        activeFeatures: AdapterFeatures, isSoftBlocked: Bool = false, isHardBlocked: Bool = false
     ) {
-        self.index = index
+        self.id = id
         self.publicAddress = publicAddress
         self.staticAddress = staticAddress
         self.manufacturer = manufacturer
         self.version = version
         self.localName = localName
-        self.supportedSettings = supportedSettings
-        self.currentSettings = currentSettings
+        self.supportedFeatures = supportedFeatures
+        self.activeFeatures = activeFeatures
         self.isSoftBlocked = isSoftBlocked
         self.isHardBlocked = isHardBlocked
     }
 
-    /// The kernel's name for the adapter: `hci0`.
-    public var name: String { "hci\(index)" }
+    /// The number by which the host finds the adapter.
+    package var index: UInt16 { id.number }
+    /// The host's name for the adapter: `hci0`.
+    public var name: String { id.description }
     /// The identity address: the public one unless the adapter has none. It is also the address on the air unless the
     /// adapter ``usesPrivateAddresses``.
     public var address: BluetoothAddress { publicAddress.isZero ? staticAddress ?? publicAddress : publicAddress }
     /// Whether the adapter hides its identity address behind private addresses that change.
-    public var usesPrivateAddresses: Bool { currentSettings.contains(.privacy) }
+    public var usesPrivateAddresses: Bool { activeFeatures.contains(.privacy) }
     /// Whether the adapter is powered on.
-    public var isPowered: Bool { currentSettings.contains(.powered) }
+    public var isPowered: Bool { activeFeatures.contains(.powered) }
     /// Whether LE is switched on; without it the kernel refuses LE connections.
-    public var isLowEnergyEnabled: Bool { currentSettings.contains(.lowEnergy) }
+    public var isLowEnergyEnabled: Bool { activeFeatures.contains(.lowEnergy) }
     /// Whether the controller supports LE.
-    public var isLowEnergySupported: Bool { supportedSettings.contains(.lowEnergy) }
+    public var isLowEnergySupported: Bool { supportedFeatures.contains(.lowEnergy) }
     /// Whether the controller supports both LE and BR/EDR.
-    public var isDualMode: Bool { supportedSettings.contains(.brEDR) && isLowEnergySupported }
+    public var isDualMode: Bool { supportedFeatures.contains(.brEDR) && isLowEnergySupported }
 
     /// The Bluetooth specification's own version number, such as `5.0`.
     public var versionName: String {
@@ -66,6 +82,40 @@ public struct AdapterInformation: Hashable, Sendable {
             "1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3", "5.4", "6.0",
         ]
         return names.indices.contains(Int(version)) ? names[Int(version)] : "unknown (\(version))"
+    }
+}
+
+/// Features and states of an adapter that are on or off.
+package struct AdapterFeatures: OptionSet, Hashable, Sendable, CustomStringConvertible {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The controller is powered on.
+    package static let powered = AdapterFeatures(rawValue: 1 << 0)
+    /// Pairing creates keys that are stored (bondable mode).
+    package static let bondable = AdapterFeatures(rawValue: 1 << 1)
+    /// Secure Simple Pairing.
+    package static let secureSimplePairing = AdapterFeatures(rawValue: 1 << 2)
+    /// BR/EDR.
+    package static let brEDR = AdapterFeatures(rawValue: 1 << 3)
+    /// Low Energy.
+    package static let lowEnergy = AdapterFeatures(rawValue: 1 << 4)
+    /// LE Secure Connections.
+    package static let secureConnections = AdapterFeatures(rawValue: 1 << 5)
+    /// Private addresses.
+    package static let privacy = AdapterFeatures(rawValue: 1 << 6)
+    /// A static random address is set.
+    package static let staticAddress = AdapterFeatures(rawValue: 1 << 7)
+
+    /// The names of the features, separated by commas.
+    package var description: String {
+        listed(
+            rawValue,
+            names: [
+                0: "powered", 1: "bondable", 2: "secure simple pairing", 3: "BR/EDR", 4: "LE", 5: "secure connections",
+                6: "privacy", 7: "static address",
+            ])
     }
 }
 
@@ -85,10 +135,13 @@ public enum AdapterSelector: Hashable, Sendable {
     /// The first that works: one that is powered on is tried before one that is off, a lower index before a higher one.
     /// An adapter that is blocked, cannot be powered on or fails otherwise is skipped.
     case first
-    /// The adapter hciN, by its number.
-    case index(UInt16)
+    /// The adapter with an identity.
+    case id(AdapterID)
     /// The adapter with an address, which survives unplugging.
     case address(BluetoothAddress)
+
+    /// The kernel's adapter hciN, by its number.
+    public static func index(_ number: UInt16) -> AdapterSelector { .id(AdapterID(hci: number)) }
 
     /// Parses `hci0`, `0` or an address; nil for anything else.
     public init?(_ text: some StringProtocol) {
@@ -108,7 +161,7 @@ extension AdapterSelector: CustomStringConvertible {
     public var description: String {
         switch self {
         case .first: "the first adapter"
-        case .index(let index): "hci\(index)"
+        case .id(let id): "\(id)"
         case .address(let address): "\(address)"
         }
     }
@@ -117,7 +170,7 @@ extension AdapterSelector: CustomStringConvertible {
     package func matches(_ information: AdapterInformation) -> Bool {
         switch self {
         case .first: information.isLowEnergySupported
-        case .index(let index): information.index == index
+        case .id(let id): information.id == id
         // A static address identifies an adapter as well as a public one, so the kind is not compared.
         case .address(let address): information.address.value == address.value
         }

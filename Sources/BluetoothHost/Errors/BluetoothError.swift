@@ -71,8 +71,18 @@ public struct BluetoothError: Error, Hashable, Sendable {
         case attribute(ATTErrorCode)
         /// The controller refused or ended something.
         case controller(HCIStatus)
-        /// The kernel's management interface refused.
-        case management(ManagementStatus)
+        /// The host refused: on Linux, the kernel's management interface.
+        case host(HostStatus)
+    }
+
+    /// The status with which a host refuses a request.
+    public struct HostStatus: Hashable, Sendable, CustomStringConvertible {
+        /// The number of the status in the host's interface.
+        public let code: Int
+        /// The interface, and the name and the number of the status: `mgmt busy (0x0A)`.
+        public let description: String
+
+        package init(_ code: Int, _ description: String) { (self.code, self.description) = (code, description) }
     }
 
     /// The operation that failed, with its target.
@@ -173,7 +183,7 @@ extension BluetoothError.Cause: CustomStringConvertible {
         case .kernel(let error): "\(error)"
         case .attribute(let code): "ATT \(code)"
         case .controller(let status): "HCI \(status)"
-        case .management(let status): "mgmt \(status)"
+        case .host(let status): "\(status)"
         }
     }
 }

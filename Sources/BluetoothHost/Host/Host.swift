@@ -1,16 +1,13 @@
 import BluetoothLoop
 import Logging
 
-/// A source of adapters: this machine's kernel or a simulated one. It opens nothing until a directory is made.
+/// The hosts of a source of adapters. It opens nothing until a directory is made.
 package protocol HostProvider: Sendable {
-    /// The event loop of all its objects.
-    var loop: EventLoop { get }
-
     /// Whether the adapters are this machine's, so that their devices exist again the next time the program runs.
     var isMachine: Bool { get }
 
-    /// Creates a directory of the adapters. Called on the loop.
-    func makeDirectory(log: Logger) -> any HostDirectory
+    /// Creates a directory that knows all present adapters, and reports their changes. Called on the loop.
+    nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory
 }
 
 /// The host of an opened adapter, with a protocol for each role.
@@ -21,10 +18,8 @@ package protocol HostProvider: Sendable {
 // Lives on the loop, with the session.
 package protocol Host: AnyObject {
     var channels: any HostChannels { get }
-    var links: any HostLinks { get }
     var scanning: any HostScanning { get }
     var advertising: any HostAdvertising { get }
-    var pairing: any HostPairing { get }
     var health: any HostHealth { get }
 
     /// The privileges that this program lacks to scan and connect, and to advertise and accept connections.
@@ -45,17 +40,29 @@ package protocol Host: AnyObject {
     /// Registers the receiver of the events; called once, before anything is declared.
     func start(_ receiver: any HostReceiver)
 
-    /// Delivers what has arrived from the controller: the directory may have reported first what happened after it.
-    func receiveWaiting()
-
-    /// Suspends the pending operations: the adapter cannot be used for now.
-    func suspend(_ reason: BluetoothError)
-
-    /// Resumes what is declared, if it was suspended: the adapter can be used again.
-    func resume(with adapter: AdapterInformation)
+    /// Follows a step of the adapter's life, as the session learns of it from the directory.
+    func adapterChanged(_ step: AdapterStep)
 
     /// Closes the host.
     func close(_ reason: BluetoothError)
+}
+
+/// A step of an adapter's life.
+package enum AdapterStep {
+    /// It is about to leave. What has arrived from it is delivered, since the directory may have reported first what
+    /// happened after that.
+    case leaving
+    /// It cannot be used for now: what is pending ends for this reason.
+    case left(BluetoothError)
+    /// Its state, which is known by now, makes it unavailable: advertising sets are paused, or end if they do not wait
+    /// for it. If it is known to come back, all wait.
+    case unavailable(BluetoothError, comesBack: Bool)
+    /// It can be used, or can be used again: what is declared is resumed.
+    case available
+    /// It may have forgotten its advertising sets.
+    case forgetful
+    /// It is being closed: advertising sets end, and the ends of links are not attributed to it any more.
+    case closing(BluetoothError)
 }
 
 /// The privileges that a program lacks, each with its remedy; nil where it lacks none.

@@ -54,20 +54,4 @@ package protocol HostAdvertising: AnyObject {
 
     /// The number of advertising sets, and of those in use; nil if they cannot be counted.
     nonisolated(nonsending) func capacity() async -> (count: Int, inUse: Int)?
-
-    /// Waits until no change is pending.
-    nonisolated(nonsending) func finish() async
-
-    /// Pauses the sets, or ends those that do not wait for the adapter, which is off, blocked or absent.
-    /// - Parameter comesBack: whether the adapter is only temporarily unavailable; then all sets wait.
-    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool)
-
-    /// Sends all sets again: the controller may have forgotten them.
-    func sendAgain()
-
-    /// Resumes the sets: the adapter can be used again.
-    func adapterBecameAvailable()
-
-    /// Ends all sets for this reason: the adapter is closed.
-    func end(_ reason: BluetoothError)
 }

@@ -2,18 +2,27 @@ import BluetoothATT
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// The L2CAP channels of an adapter, opened from this side and by peers.
+/// The L2CAP channels of an adapter, opened from this side and by peers, and its links.
+///
+/// Without the privilege to follow a controller (CAP_NET_RAW) links work as well, but less of their state is known.
 //
 // Lives on the loop, with the session.
 package protocol HostChannels: AnyObject {
-    /// Whether no earlier link to the peer blocks a new one.
-    func isWayClear(to peer: BluetoothAddress) -> Bool
+    /// Prepares the host for a request, unless it has done so, and waits until no earlier link to the peer blocks a new
+    /// one.
+    ///
+    /// Connection parameters with which the host cannot begin a link, and PHYs on which it cannot look for the peer, are
+    /// logged.
+    /// - Throws: `.unsupported` if the controller lacks one of the PHYs; `.busy` where waiting may take long;
+    ///   `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError)
 
-    /// Waits until no earlier link to the peer blocks a new one.
-    /// - Throws: `.busy` where that may take long, `.timedOut`, `.cancelled`.
-    nonisolated(nonsending) func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError)
+    /// Requests a channel to a peer, and the link it needs. ``ChannelReceiver/channelIsWritable()`` reports that it is
+    /// open, ``ChannelReceiver/channelEnded(_:)`` that it failed; closing the channel cancels the attempt.
+    /// - Throws: also `.preempted`: an earlier link to the peer has begun to end since ``prepare(_:)``.
+    func connect(
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
+    ) throws(BluetoothError) -> any HostChannel
 
     /// Calls `close`, which closes an open attribute channel, and waits until its link is down, at most `timeout`.
     ///
@@ -22,39 +31,18 @@ package protocol HostChannels: AnyObject {
         of channel: any HostChannel, timeout: Duration, by close: () -> Void
     ) async
 
-    /// Requests a channel to a peer, and the link it needs. ``ChannelReceiver/channelIsWritable()`` reports that it is
-    /// open, ``ChannelReceiver/channelEnded(_:)`` that it failed; closing the channel cancels the attempt.
-    func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel
-
-    /// Accepts the channels that peers open; the closure returns the receiver of each, or nil to refuse it.
+    /// Accepts the channels that peers open; the closure returns the receiver of each, or nil to refuse it. The events of
+    /// links whose attribute channels are accepted are not missed.
     func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener
+    ) throws(BluetoothError) -> any HostChannelListener
+
+    /// Reports the ends of all links of the adapter, also those of other programs, as long as the result is retained.
+    func followLinks() -> any AnyObject & Sendable
 
     /// Whether another program listens for the attribute channels of peers, as far as this one can see it.
     var hasOtherListener: Bool { get }
-
-    /// The program's error for a failure.
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError
-
-    /// The adapter's error if the adapter caused the failure of a channel or its link, else `other`; nil when
-    /// `completion` is called with either within five seconds.
-    ///
-    /// `isLocal` is whether the controller reported that this machine ended the link; false if it reported nothing.
-    func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError?
-
-    /// Attributes the failures whose reason is pending to the adapter, which was powered off, blocked or removed.
-    func adapterBecameUnavailable(_ reason: BluetoothError)
-
-    /// Closes the adapter's channels: later failures are not attributed to it.
-    func close()
 }
 
 /// An L2CAP channel of a link. Dropping the last reference closes it.
@@ -68,6 +56,9 @@ package protocol HostChannel: AnyObject, Sendable {
     /// The largest packet that may be received and sent; nil if unknown.
     var maximumTransmissionUnits: (receive: Int, send: Int)? { get }
 
+    /// Whether the channel is open. One that has ended is not, while the reason is not known yet.
+    var isOpen: Bool { get }
+
     /// Sends one packet without waiting.
     func send(_ packet: RawSpan) -> ChannelSend
 
@@ -80,30 +71,29 @@ package protocol HostChannel: AnyObject, Sendable {
     /// Passes one packet that waits during a pause to the receiver before it returns; false if there is none.
     func passWaiting() -> Bool
 
-    /// Records that the peer has answered, so that the link is not an earlier one that is about to end.
-    func confirmLink()
+    /// Follows the attribute channel's link as long as the result is retained; nil if the host does not report it, as
+    /// while it is being encrypted.
+    /// - Parameter onEncrypted: called when the link is encrypted.
+    func attach(onEncrypted: (() -> Void)?) -> (any HostLink)?
 
     /// The current security of the link.
-    func security() throws(ChannelFailure) -> LinkSecurity
+    func security() throws(BluetoothError) -> LinkSecurity
 
-    /// Requests a higher security level. Until the link is encrypted nothing can be sent.
-    func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure)
+    /// Requests a higher security level, while no request of the attribute protocol is in flight; nil withdraws that before
+    /// it begins. Until the link is encrypted nothing can be sent. Returns the event of ``ChannelReceiver/securityChanged(_:)``
+    /// that is due at once.
+    ///
+    /// - Parameter isBegun: whether the host encrypts the link automatically, as requested with it.
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent?
 
-    /// Records the link's beginning, and from now on the packets of its attribute channel, if packets are captured.
-    func beginRecord(isCentral: Bool)
+    /// Closes the channel. No event follows; a second call does nothing. Calls that wait for an attribute channel's link
+    /// fail with the reason, and no later link to the peer receives an answer to the outstanding transactions.
+    func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions)
+}
 
-    /// Records the link's end.
-    func endRecord(_ reason: BluetoothError)
-
-    /// The program's error for a failure.
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError
-
-    /// Closes the channel. No event follows; a second call does nothing.
-    func close()
-
-    /// Closes an attribute channel with these outstanding transactions, so that no later link to the peer receives an
-    /// answer meant for this one.
-    func close(owing outstanding: OutstandingTransactions)
+extension HostChannel {
+    /// Closes a channel without outstanding transactions.
+    package func close() { close(nil, owing: OutstandingTransactions()) }
 }
 
 /// The receiver of a channel's packets and events. The host holds it until the channel has ended or is closed.
@@ -116,8 +106,12 @@ package protocol ChannelReceiver: AnyObject {
     /// The channel is open, or a full channel accepts packets again.
     func channelIsWritable()
 
-    /// The channel has ended, and all packets that arrived before were passed. The last call, made once.
-    func channelEnded(_ failure: ChannelFailure)
+    /// The security of an attribute channel's link has changed, or might have.
+    func securityChanged(_ event: SecurityEvent)
+
+    /// The channel has ended, or could not be opened, and all packets that arrived before were passed. The last call, made
+    /// once, when the reason is known.
+    func channelEnded(_ reason: BluetoothError)
 }
 
 /// The result of sending a packet.
@@ -126,25 +120,17 @@ package enum ChannelSend: Equatable, Sendable {
     /// The packet was not accepted, since there is no room or the link is being encrypted;
     /// ``HostChannel/notifyWhenWritable()`` reports when to try again.
     case wouldBlock
-    /// The channel did not accept the packet. An attribute channel has ended, as ``ChannelReceiver/channelEnded(_:)``
+    /// The channel did not accept the packet. A bearer of attributes has ended, as ``ChannelReceiver/channelEnded(_:)``
     /// reports after the packets that arrived before.
     case failed(ChannelFailure)
 }
 
-/// The reason why an operation on a channel failed or the channel ended.
+/// The reason why an operation on a channel failed.
 package struct ChannelFailure: Error, Hashable, Sendable {
     /// The kind of failure, as far as callers distinguish it.
     package enum Kind: Hashable, Sendable {
-        /// The link was not encrypted in time.
-        case notEncrypted
-        /// The link could not be secured.
-        case notSecured
         /// The packet is too long.
         case tooLong
-        /// This machine ended the link.
-        case aborted
-        /// The peer closed the channel or ended the link.
-        case closedByPeer
         /// The request came too early.
         case tooEarly
         case other
@@ -160,27 +146,6 @@ package struct ChannelFailure: Error, Hashable, Sendable {
 
 extension ChannelFailure: CustomStringConvertible {
     package var description: String { if case .kernel(let error) = cause { "\(error)" } else { "\(cause)" } }
-}
-
-/// The operation during which a channel failed.
-package enum ChannelContext: Sendable {
-    /// Using an established link.
-    case link(BluetoothAddress)
-    /// Using a link for whose end the controller has reported the reason.
-    case linkSaid(BluetoothError, BluetoothAddress)
-    /// Creating a link.
-    case connecting(BluetoothError.Operation)
-    /// Using an open connection-oriented channel.
-    case channel(BluetoothAddress)
-    /// Opening a connection-oriented channel.
-    case openingChannel(BluetoothError.Operation, psm: UInt16)
-    /// Using an open enhanced bearer.
-    case bearer(BluetoothAddress)
-    /// Opening an enhanced bearer.
-    case openingBearer(BluetoothError.Operation)
-    /// Listening for links, channels or enhanced bearers.
-    case listening(BluetoothError.Operation)
-    case listeningForBearers(BluetoothError.Operation)
 }
 
 /// A listener for channels. Dropping the last reference closes it.

@@ -3,71 +3,74 @@ import BluetoothPrimitives
 
 /// The adapters of a host: their list, their states, and the preparation of one for use.
 ///
-/// It reports changes from ``start()`` on, and polls nothing.
+/// It reports changes to its receiver, and polls nothing.
 //
 // Lives on the loop, with its owner.
 package protocol HostDirectory: AnyObject {
     var loop: EventLoop { get }
 
-    /// The present adapters, lowest index first.
+    /// The present adapters, lowest number first.
     var adapters: [AdapterInformation] { get }
 
-    /// The number of changes so far.
-    var changeCount: UInt64 { get }
+    /// The receiver of the changes from now on; not retained.
+    var receiver: (any DirectoryReceiver)? { get set }
 
-    /// Registers handlers, called on the loop: `onEnd` once, when no more changes can be reported.
-    func follow(_ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void)
+    /// Reads the state of an adapter that may be gone, off or blocked according to another source, ahead of the report;
+    /// without one, the states of which this process is not notified.
+    func refresh(_ adapter: AdapterID?)
 
-    /// Starts following the adapters; returns when all present ones are known.
-    nonisolated(nonsending) func start() async throws(BluetoothError)
-
-    /// Waits for a change after the first `count`.
-    nonisolated(nonsending) func change(
-        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
-    ) async throws(BluetoothError)
-
-    /// Reads the state of an adapter that may be gone, off or blocked according to another source, ahead of the report.
-    func refreshState(of index: UInt16)
-
-    /// Reads the states of which this process is not notified.
-    func refresh()
-
-    /// Brings an adapter into the state in which LE works, as far as `requirements` allows, and returns its information.
+    /// Brings an adapter into a state, and returns its information.
     /// - Parameter store: the stored data of the adapter; nil if there is none.
-    nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
+    @discardableResult
+    nonisolated(nonsending) func bring(
+        _ adapter: AdapterInformation, to target: AdapterTarget, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation
 
     /// The present adapters, with the stored static addresses of those without a public one.
     nonisolated(nonsending) func adapters(store: any AdapterStore) async -> [AdapterInformation]
 
-    /// Powers an adapter on or off; returns when that is done.
-    nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError)
-
     /// Whether this process has powered an adapter off, by this directory or another, and no program has powered it on
     /// since.
-    func isSwitchedOff(_ index: UInt16) -> Bool
+    func isSwitchedOff(_ adapter: AdapterID) -> Bool
 
-    /// Gives an adapter the settings that it had before: power, LE, those of pairing, and no static address if it had
-    /// none. A change that is still under way is waited for. Every setting is tried.
-    /// - Throws: the first failure.
-    nonisolated(nonsending) func restoreSettings(
-        of adapter: AdapterInformation, to former: AdapterInformation
-    ) async throws(BluetoothError)
-
-    /// Creates the store of an adapter's keys in the host; it reports nothing yet.
-    func makeKeys() -> any HostKeys
+    /// The pairing of the adapter that is prepared, and its keys.
+    var pairing: any HostPairing { get }
 
     /// Creates the host of a prepared adapter.
     func makeHost(of adapter: AdapterRecord) -> any Host
 
-    /// Closes the directory without notifying its followers; waiting calls fail with the reason.
+    /// Closes the directory without notifying its receiver; waiting calls fail with the reason.
     func close(_ reason: BluetoothError)
 }
 
 extension HostDirectory {
-    /// The adapter with an index, if there is one.
-    package func adapter(_ index: UInt16) -> AdapterInformation? { adapters.first { $0.index == index } }
+    /// The adapter with an identity, if there is one.
+    package func adapter(_ id: AdapterID) -> AdapterInformation? { adapters.first { $0.id == id } }
+}
+
+/// A change of a host's adapters, or the end of the reports.
+package enum DirectoryEvent {
+    case changed(AdapterChange)
+    /// No more changes can be reported.
+    case ended(BluetoothError)
+}
+
+/// The receiver of a directory's events.
+//
+// Lives on the loop.
+package protocol DirectoryReceiver: AnyObject {
+    func receive(_ event: DirectoryEvent)
+}
+
+/// A state of an adapter that a program requests.
+package enum AdapterTarget {
+    /// Ready for LE, as far as the requirements allow.
+    case ready(AdapterRequirements)
+    /// Powered off.
+    case off
+    /// With the settings that it had before: power, LE, those of pairing, and no static address if it had none. A change
+    /// that is still under way is waited for. Every setting is tried; the first failure is thrown.
+    case restored(AdapterInformation)
 }
 
 /// The requirements of a program on an adapter.
@@ -93,9 +96,13 @@ package protocol AdapterStore: AnyObject {
 
     /// Reads the bonds of the adapter.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
+
+    /// The keys to load into the host, the most important first; nil if none are stored ever.
+    var keys: [PeerKeys]? { get }
 }
 
 extension AdapterStore {
     /// Does nothing: there are no keys.
     package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
+    package var keys: [PeerKeys]? { nil }
 }

@@ -1,71 +1,75 @@
+import BluetoothLoop
 import BluetoothPrimitives
 
-/// The pairing procedures of an adapter in the host: settings, questions and results.
+/// The pairing procedures of an adapter in the host and the keys that they make: settings, questions and results.
 //
 // Lives on the loop, with the pairings.
 package protocol HostPairing: AnyObject {
-    /// The pairing settings of this side.
-    var settings: PairingSettings { get }
+    /// The receiver of the pairing events. What happened to stored keys before it was set is passed to it then.
+    var receiver: (any PairingReceiver)? { get set }
 
     /// The program that is responsible for pairing.
     var authority: PairingAuthority { get }
 
-    /// Registers the handler of pairing events.
-    func follow(_ onEvent: @escaping (PairingEvent) -> Void)
+    /// The state of the keys in the host.
+    var keyStatus: KeyStatus { get }
 
     /// Changes the settings; if they are in use, in the host as well, and keeps those in force if the host refuses.
     nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)
 
-    /// Puts the settings into force, in place of another program's, until ``release(isLast:)``.
-    nonisolated(nonsending) func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError)
-
-    /// Whether the settings are put into force at each beginning and end of a link, and now: a peer may pair, and other
-    /// programs change them.
-    func setServing(_ isServing: Bool)
-
-    /// Puts the settings into force for the next link, without waiting.
-    func applySoon()
+    /// Puts the settings into force, in place of another program's, until ``release()``.
+    @discardableResult
+    func apply() -> Promise<Void, BluetoothError>
 
     /// Restores what the settings have changed, unless another program has changed it since, or centrals are served.
-    ///
-    /// - Parameter isLast: whether it is restored although the settings are just being put into force.
-    func release(isLast: Bool)
+    func release()
 
-    /// Checks the settings after a change of the adapter, and applies them again if needed.
-    func adapterChanged()
+    /// Whether the settings and the keys are put into force at each beginning and end of a link, and now: a peer may pair
+    /// or encrypts automatically, and other programs change them.
+    func setServing(_ isServing: Bool)
 
-    /// Discards the state of a removed adapter.
-    func adapterWasRemoved(_ reason: BluetoothError)
+    /// Checks the settings after a change of the adapter, and applies them again if needed; with a reason, discards the
+    /// state of an adapter that was removed, until the next change.
+    func adapterChanged(removed reason: BluetoothError?)
 
     /// Answers a question.
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress)
 
-    /// The ways of pairing with out-of-band data.
-    var outOfBandMethods: OutOfBandMethods { get }
+    /// Ends the link to a peer, as far as this program may; `connected` is the address it was connected by.
+    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress)
 
-    /// The level that a link must be raised to, so that the host pairs with out-of-band data and reaches `.high` at least.
-    var outOfBandLevel: SecurityLevel { get }
+    /// Loads the stored keys into the host, in place of those that it has; ``keyStatus`` has what prevented it.
+    ///
+    /// - Parameter evenIfEmpty: whether having none removes the keys of other programs.
+    @discardableResult
+    func loadKeys(evenIfEmpty: Bool) -> Promise<Void, BluetoothError>
+
+    /// Removes a device's keys from the host, and ends its link if `disconnect`.
+    @discardableResult
+    func removeKeys(of peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>
 
     /// Makes new out-of-band values of this side, which replace the former ones.
     nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> OutOfBandData
 
-    /// Sets the values that were received from a device, for the pairings with it until they are removed.
-    nonisolated(nonsending) func setOutOfBandData(
-        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError)
+    /// Sets the values that were received from a device, for the pairings with it until they are removed by nil, also
+    /// after the adapter was removed. The result is the level that a link must be raised to, so that the host pairs with
+    /// them and reaches `.high` at least.
+    @discardableResult
+    func setOutOfBandData(_ data: OutOfBandData?, of peer: BluetoothAddress) -> Promise<SecurityLevel, BluetoothError>
 
-    /// Removes the values of a device, without waiting.
-    func removeOutOfBandData(of peer: BluetoothAddress)
+    /// Stops the events, and restores the settings although they may just be put into force.
+    func close()
+}
 
-    /// Gives the host the data of a device again, which it has lost with the adapter.
-    func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress)
-
-    /// Ends the link to a peer, as far as this program may; `connected` is the address it was connected by.
-    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress)
+/// The receiver of a host's pairing events.
+//
+// Called on the loop.
+package protocol PairingReceiver: AnyObject {
+    func receive(_ event: PairingEvent)
 }
 
 /// The settings of an adapter for pairing.
@@ -84,14 +88,18 @@ package struct PairingSettings: Hashable, Sendable {
     }
 }
 
-/// A pairing event of the host. It carries no keys, only their properties.
+/// A pairing event of the host. The events of a device come in order.
 package enum PairingEvent: Sendable {
     case question(PairingQuestion, BluetoothAddress)
-    /// Pairing failed, or a link could not be encrypted.
-    case failed(BluetoothAddress)
-    case keyMade(BluetoothAddress, MadeKey)
-    /// A device's keys were removed from this machine.
+    /// Pairing made keys; those to be stored are stored if both sides bond.
+    case keys(PeerKeys, isStored: Bool)
+    /// Pairing failed, or a link could not be encrypted, for this reason unless this side has refused.
+    case failed(BluetoothAddress, PairingFailure)
+    /// A device's keys were removed from this machine, by another program perhaps, with its bond in the store or
+    /// without.
     case keysForgotten(BluetoothAddress)
+    /// A link of any program has ended.
+    case linkEnded
 }
 
 /// The program that is responsible for pairing on an adapter.
@@ -100,4 +108,13 @@ package enum PairingAuthority {
     /// Another program, with the error that pairing fails with here.
     case others(BluetoothError)
     case notPermitted(BluetoothError)
+}
+
+/// The state of a host's keys.
+package enum KeyStatus: Hashable, Sendable {
+    case loaded
+    case notPermitted
+    /// Another program loads its own keys and receives those that pairing makes.
+    case others
+    case failed(BluetoothError)
 }

@@ -1,6 +1,7 @@
 import BluetoothHCI
 
-/// The receiver of what a host reports of its own accord. The host retains it, so it must not retain the host.
+/// The receiver of what a host reports of its own accord. The host retains it; since it retains what scans, advertises
+/// and watches the adapter's health, these must not retain the host.
 //
 // Called on the loop. The events of links, channels and pairings have receivers of their own.
 package protocol HostReceiver: AnyObject {

@@ -15,9 +15,6 @@ package protocol HostScanning: AnyObject {
         _ wanted: ScanSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)
 
-    /// Waits, for up to `timeout`, until no scan prevents a connection.
-    nonisolated(nonsending) func prepareToConnect(timeout: Duration?) async
-
     /// The controller's LE features.
     nonisolated(nonsending) func features(
         _ operation: BluetoothError.Operation

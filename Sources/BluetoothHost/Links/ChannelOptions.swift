@@ -38,12 +38,11 @@ public struct ChannelOptions: Hashable, Sendable {
 }
 
 extension ChannelOptions {
-    /// The socket options. The kernel's own time limit is 40 s; ours is shorter.
+    /// The socket options.
     package var socketOptions: L2CAPOptions {
         let smallest: UInt16 = flowControl == .enhancedCreditBased ? 64 : 23
         return L2CAPOptions(
             security: security, receiveMTU: max(smallest, maximumTransmissionUnit), sendBuffer: sendBuffer,
-            receiveBuffer: receiveBuffer, connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5),
-            flowControl: flowControl)
+            receiveBuffer: receiveBuffer, flowControl: flowControl)
     }
 }

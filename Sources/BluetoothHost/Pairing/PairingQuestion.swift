@@ -1,16 +1,5 @@
 import BluetoothPrimitives
 
-/// The properties of a key that pairing made.
-package struct MadeKey: Sendable {
-    package var kind: LongTermKey.Kind
-    /// Whether the key is stored: both sides bond.
-    package var isStored: Bool
-
-    package init(kind: LongTermKey.Kind, isStored: Bool) {
-        (self.kind, self.isStored) = (kind, isStored)
-    }
-}
-
 /// A question of pairing to this side.
 package enum PairingQuestion: Hashable, Sendable {
     case confirm

@@ -20,22 +20,3 @@ package struct PeerKeys: Sendable {
         self.identityResolvingKey = identityResolvingKey
     }
 }
-
-/// A key event of a host.
-package enum KeyEvent: Sendable {
-    /// Pairing made keys that must be stored.
-    case made(PeerKeys)
-    /// Another program made the host forget a device: it has perhaps removed its bond from the store.
-    case forgotten(BluetoothAddress)
-    /// A link of any program has ended.
-    case linkEnded
-}
-
-/// The state of a host's keys.
-package enum KeyStatus: Hashable, Sendable {
-    case loaded
-    case notPermitted
-    /// Another program loads its own keys and receives those that pairing makes.
-    case others
-    case failed(BluetoothError)
-}

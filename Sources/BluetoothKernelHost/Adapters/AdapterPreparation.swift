@@ -9,6 +9,7 @@ import BluetoothManagement
 struct AdapterPreparation {
     let kernel: any BluetoothKernel
     let management: ManagementClient
+    let pairing: KernelPairing
     let store: (any AdapterStore)?
     /// The privacy mode of the adapters; nil leaves it as it is.
     var privacy: PrivacyMode?
@@ -53,7 +54,10 @@ struct AdapterPreparation {
         defer { if let cycled { PowerChanges.endStep(on: cycled) } }
         do throws(BluetoothError) {
             try await prepareIdentity(&information, power, operation)
-            await store?.prepare(information)
+            if let store {
+                await store.prepare(information)
+                pairing.begin(information.index, store)
+            }
             if !information.isPowered { try await powerOn(information, operation) }
         } catch {
             if wasPowered, power != .leave { await powerOnAgain(information.index) }
@@ -63,7 +67,7 @@ struct AdapterPreparation {
         guard now.publicAddress == information.publicAddress else {
             throw .addressChanged(operation, from: information.publicAddress, to: now.publicAddress)
         }
-        information.currentSettings = now.currentSettings
+        information.activeFeatures = now.activeFeatures
         return information
     }
 
@@ -110,9 +114,9 @@ struct AdapterPreparation {
                         inCode: "Adapter.open(power: .powerOn) powers it off and on.", orRun: "power off"))
             }
             try await setPowered(false, information.index)
-            information.currentSettings.remove(.powered)
+            information.activeFeatures.remove(.powered)
         }
-        let isFree = !information.isPowered && !information.currentSettings.contains(.staticAddress)
+        let isFree = !information.isPowered && !information.activeFeatures.contains(.staticAddress)
         let hides = privacy != nil && privacy != .off && !information.isPowered
         var identity = await localIdentity(of: information, orMake: false)
         // An identity created only now does not explain an address that is already set.
@@ -147,7 +151,7 @@ struct AdapterPreparation {
     /// The kernel reports that a static address is set but not which: it is assumed to be the stored one unless BlueZ's
     /// daemon, which sets its own, runs. If none is set, an adapter that is on has none.
     private func mayHaveKeptAddress(_ information: AdapterInformation) -> Bool {
-        guard information.currentSettings.contains(.staticAddress) else { return !information.isPowered }
+        guard information.activeFeatures.contains(.staticAddress) else { return !information.isPowered }
         return !kernel.environment().isBluetoothDaemonRunning
     }
 
@@ -222,9 +226,10 @@ extension AdapterInformation {
     /// The information that the management interface returns about an adapter.
     package init(_ read: ControllerInformation, index: UInt16) {
         self.init(
-            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
-            version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
-            currentSettings: read.currentSettings)
+            id: AdapterID(hci: index), publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
+            version: read.bluetoothVersion, localName: read.name,
+            supportedFeatures: AdapterFeatures(read.supportedSettings),
+            activeFeatures: AdapterFeatures(read.currentSettings))
     }
 
     /// Updates the blocks from the adapter's radio switches.
@@ -232,5 +237,17 @@ extension AdapterInformation {
         let own = switches.first { $0.name == name }
         isSoftBlocked = own?.isSoftBlocked ?? false
         isHardBlocked = own?.isHardBlocked ?? false
+    }
+}
+
+extension AdapterFeatures {
+    /// The features among the kernel's settings of an adapter.
+    package init(_ settings: ManagementSettings) {
+        let pairs: [(ManagementSettings, AdapterFeatures)] = [
+            (.powered, .powered), (.bondable, .bondable), (.secureSimplePairing, .secureSimplePairing),
+            (.brEDR, .brEDR), (.lowEnergy, .lowEnergy), (.secureConnections, .secureConnections),
+            (.privacy, .privacy), (.staticAddress, .staticAddress),
+        ]
+        self = AdapterFeatures(pairs.filter { settings.contains($0.0) }.map(\.1))
     }
 }

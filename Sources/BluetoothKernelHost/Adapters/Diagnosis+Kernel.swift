@@ -108,7 +108,7 @@ extension Diagnosis {
                     warn("an active scan", "the next scan() ends it.", orRun: "scan --for 1")
                 }
             }
-            let pairing = adapter.currentSettings.intersection([.bondable, .secureConnections])
+            let pairing = adapter.activeFeatures.intersection([.bondable, .secureConnections])
             if !pairing.isEmpty {
                 let origin = "set by a program that pairs or has paired; it stays until the adapter is plugged in again"
                 findings.append(Finding(name, .good, "\(pairing), \(origin)"))

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothManagement
 import BluetoothPrimitives
 
@@ -8,7 +9,7 @@ import BluetoothPrimitives
 /// can be changed only while the adapter is off.
 package enum SettingsRestoration {
     package static func commands(
-        from now: ManagementSettings, to former: ManagementSettings
+        from now: AdapterFeatures, to former: AdapterFeatures
     ) -> [AnyManagementCommand] {
         let lost = former.subtracting(now)
         let gained = now.subtracting(former)

@@ -20,20 +20,22 @@ struct AdvertisingInstances {
         try await management.sendWhenIdle(ManagementReadAdvertisingFeatures(), to: index)
     }
 
-    /// Adds or replaces an instance according to a plan; returns its transmit power, if one can be requested. An
-    /// instance whose change failed is removed, or only half configured.
+    /// Adds or replaces an instance according to a plan; returns its transmit power. An instance whose change failed is
+    /// removed, or only half configured.
     nonisolated(nonsending) func put(
-        _ plan: AdvertisingPlan, as instance: UInt8, _ features: AdvertisingFeatures,
+        _ plan: AdvertisingPlan, _ flags: AdvertisingInstanceFlags, as instance: UInt8,
         _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Int? {
+    ) async throws(BluetoothError) -> Int {
         let parameters = ManagementAddExtendedAdvertisingParameters(
-            instance: instance, flags: plan.flags, intervals: plan.intervals, transmitPower: plan.transmitPower)
+            instance: instance, flags: plan.isScannable ? flags.union(.scanResponse) : flags,
+            intervals: .init(minimum: plan.interval.lowerBound, maximum: plan.interval.upperBound),
+            transmitPower: plan.transmitPower)
         let limits = try await management.sendWhenIdle(parameters, to: index)
         try await management.sendWhenIdle(
             ManagementAddExtendedAdvertisingData(
                 instance: instance, advertisingData: plan.payloads.advertising,
                 scanResponse: plan.payloads.scanResponse), to: index)
-        return features.supportedFlags.contains(.canSetTransmitPower) ? Int(limits.transmitPower) : nil
+        return Int(limits.transmitPower)
     }
 
     /// Removes an instance; false when there was none.
@@ -63,6 +65,39 @@ struct AdvertisingInstances {
 }
 
 extension AdvertisingFeatures {
+    /// The limits of the plans of sets.
+    var limits: AdvertisingPlan.Limits {
+        .init(
+            advertisingData: Int(maximumAdvertisingDataLength), scanResponse: Int(maximumScanResponseLength),
+            canSetTransmitPower: supportedFlags.contains(.canSetTransmitPower))
+    }
+
+    /// The kind of a set, and the data that the kernel adds.
+    /// - Throws: `.invalidArgument` for values that no adapter allows, `.unsupported` for those that this one does not.
+    func flags(
+        _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> AdvertisingInstanceFlags {
+        var flags: AdvertisingInstanceFlags = options.kind == .connectable ? .connectable : []
+        switch content.discoverability {
+        case .none: break
+        case .limited: flags.insert(.limitedDiscoverable)
+        case .general: flags.insert(.generalDiscoverable)
+        }
+        if content.includesTransmitPower { flags.insert(.transmitPower) }
+        switch options.format {
+        case .legacy: break
+        case .extended(.le1M): flags.insert(.secondaryLE1M)
+        case .extended(.le2M): flags.insert(.secondaryLE2M)
+        case .extended(.leCoded): flags.insert(.secondaryLECoded)
+        case .extended(let phy): throw .invalidArgument(operation, "Advertising on \(phy) is not possible.")
+        }
+        let missing = flags.subtracting(supportedFlags)
+        guard missing.isEmpty else {
+            throw BluetoothError(.unsupported, operation, "The adapter does not support \(missing).")
+        }
+        return flags
+    }
+
     /// The number of a free instance that is not in `own`.
     func freeInstance(_ own: Set<UInt8>, _ operation: BluetoothError.Operation) throws(BluetoothError) -> UInt8 {
         guard maximumInstances > 0 else {

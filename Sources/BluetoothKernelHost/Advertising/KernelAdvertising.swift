@@ -75,8 +75,6 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         return (Int(features.maximumInstances), table.instances.union(features.instances).count)
     }
 
-    nonisolated(nonsending) func finish() async { await worker?.value }
-
     // MARK: Events
 
     func receive(_ notice: AdapterNotice) {
@@ -101,6 +99,8 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         }
     }
 
+    /// Pauses the sets, or ends those that do not wait for the adapter, which is off, blocked or absent.
+    /// - Parameter comesBack: whether the adapter is only temporarily unavailable; then all sets wait.
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {
         // An absent adapter has lost its instances as well.
         let isAbsent = adapter.state == .absent
@@ -113,13 +113,16 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         applyPendingChanges()
     }
 
+    /// Sends all sets again: the controller may have forgotten them.
     func sendAgain() {
         for id in table.ids { advance(id, .resend) }
         applyPendingChanges()
     }
 
+    /// Resumes the sets: the adapter can be used again.
     func adapterBecameAvailable() { applyPendingChanges() }
 
+    /// Ends all sets for this reason: the adapter is closed.
     func end(_ reason: BluetoothError) {
         isClosed = true
         for id in table.ids { advance(id, .end(reason)) }
@@ -241,15 +244,17 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         let features = try await instances.features(operation)
         guard let entry = table[id], !entry.progress.hasEnded else { return }
         if table.ids == [id], !entry.progress.hasBegun { reportLeftovers(features) }
-        let plan = try AdvertisingPlan(entry.content, entry.options, features, operation)
+        let flags = try features.flags(entry.content, entry.options, operation)
+        let plan = try AdvertisingPlan(entry.content, entry.options, features.limits, operation)
         let own = entry.progress.instance
         let instance = if let own { own } else { try features.freeInstance(table.instances, operation) }
         advance(id, .use(instance))
         do throws(BluetoothError) {
-            let power = try await instances.put(plan, as: instance, features, operation)
+            let power = try await instances.put(plan, flags, as: instance, operation)
             guard var now = table[id] else { return }
             now.sent = entry.content
-            (now.parameters.payloads, now.parameters.transmitPower) = (plan.payloads, power)
+            now.parameters.payloads = plan.payloads
+            now.parameters.transmitPower = features.limits.canSetTransmitPower ? power : nil
             table[id] = now
             report(id, .parameters(now.parameters))
         } catch {

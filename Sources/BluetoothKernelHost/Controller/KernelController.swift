@@ -22,6 +22,8 @@ package final class KernelController: HCIReceiver {
     let health: KernelHealth
     private let directory: any HostDirectory
     private var isClosed = false
+    /// Those who wait for the ends of links, which are told of them before the receiver is.
+    var linkEnds = HandlerList<UInt16>()
     /// Retained, since each report passes here.
     private var receiver: (any HostReceiver)?
 
@@ -40,10 +42,22 @@ package final class KernelController: HCIReceiver {
         self.scanner = scanner
         health = KernelHealth(of: adapter.publicAddress, commands, management, scanner, on: kernel)
         commands.receiver = self
-        links.isLeaving = { [weak scanner] in scanner?.isLeaving ?? false }
     }
 
     package var scanning: any HostScanning { scanner }
+
+    /// Whether the adapter is being powered off, according to its commands.
+    var isPoweringOff: Bool {
+        commands.receiveWaiting()
+        return scanner.isLeaving
+    }
+
+    /// Prepares the kernel for a request; releasing the result undoes it.
+    nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) -> AnyObject {
+        let preparation: AnyObject = request.channel == .attribute ? try await links.prepare(request) : self
+        await scanner.prepareToConnect(timeout: request.remaining(at: kernel.loop.now))
+        return preparation
+    }
 
     /// Whether the socket is open.
     package var hasSocket: Bool { commands.hasSocket }
@@ -72,8 +86,10 @@ package final class KernelController: HCIReceiver {
         return true
     }
 
-    /// Reports that the controller has ended a link.
-    func linkEnded() { receiver?.receive(.linkEnded) }
+    private func linkEnded(_ handle: UInt16) {
+        linkEnds(handle)
+        receiver?.receive(.linkEnded)
+    }
 
     /// Closes the controller.
     package func close(_ reason: BluetoothError) { end(reason, isForGood: true) }
@@ -109,7 +125,9 @@ package final class KernelController: HCIReceiver {
         } else if let error = try event.as(HCIHardwareError.self) {
             health.report(.hardwareError(code: error.value), isCertain: true)
         } else {
-            try links.receive(event)
+            guard let handle = try links.receive(event) else { return }
+            // Deferred, since the packet is still being received.
+            kernel.loop.executeLocally { [self] in linkEnded(handle) }
         }
     }
 
@@ -123,7 +141,7 @@ package final class KernelController: HCIReceiver {
     }
 
     // If the adapter is off or gone, its directory has not reported it yet.
-    package func couldNotSend() { directory.refreshState(of: commands.index) }
+    package func couldNotSend() { directory.refresh(AdapterID(hci: commands.index)) }
 
     package func socketClosed(_ error: KernelError) {
         suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))

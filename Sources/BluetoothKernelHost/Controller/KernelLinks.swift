@@ -11,10 +11,10 @@ import Logging
 //
 // Lives on the loop, with the controller.
 // Holds more than ten variables: the parts of a controller that each event of a link concerns.
-final class KernelLinks: HostLinks {
+final class KernelLinks {
     private let mark: ComponentCount.Mark
-    fileprivate let commands: HCICommandQueue
-    fileprivate let kernel: any BluetoothKernel
+    let commands: HCICommandQueue
+    let kernel: any BluetoothKernel
     private let initialParameters: InitialParameters
     private let phyPolicy: PHYPolicy
     private let log: Logger
@@ -22,10 +22,6 @@ final class KernelLinks: HostLinks {
     private var lost = OrphanedLinks()
     private lazy var lostTimer = kernel.loop.makeTimer(of: self) { $0.lostTimerFired() }
     private var refusals = ConnectRefusals()
-    /// Called when any link has ended, with its handle.
-    var onLinkEnded: (UInt16) -> Void = { _ in }
-    /// Whether the scanner has observed the kernel powering the adapter off.
-    var isLeaving: () -> Bool = { false }
 
     init(
         _ commands: HCICommandQueue, _ initialParameters: InitialParameters, _ phyPolicy: PHYPolicy,
@@ -36,22 +32,19 @@ final class KernelLinks: HostLinks {
         (self.kernel, self.log) = (kernel, log)
     }
 
-    fileprivate var loop: EventLoop { kernel.loop }
+    var loop: EventLoop { kernel.loop }
 
     /// Whether no component needs the controller's events.
     var isIdle: Bool { table.isIdle && lost.isNone }
 
-    /// Whether the adapter is being powered off, according to its commands.
-    var isPoweringOff: Bool {
-        commands.receiveWaiting()
-        return isLeaving()
-    }
-
     // MARK: Following
 
-    func beginFollowing() {
+    /// Follows the controller as long as the result is retained; must precede creating or accepting links, so that their
+    /// events are not missed.
+    func following() -> LinkFollowing {
         table.connecting += 1
         follow()
+        return LinkFollowing(self)
     }
 
     func endFollowing() {
@@ -59,21 +52,23 @@ final class KernelLinks: HostLinks {
         linksChanged()
     }
 
-    nonisolated(nonsending) func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? {
-        try await initialParameters.begin(parameters, for: peer, timeout: timeout)
+    /// Prepares the kernel for the links of a request; releasing the result undoes it.
+    /// - Throws: `.unsupported` if the controller lacks one of the PHYs; `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) -> LinkPreparation {
+        let preparation = LinkPreparation(initialParameters, phyPolicy)
+        if let parameters = request.parameters {
+            preparation.entry = try await initialParameters.begin(
+                parameters, for: request.peer, timeout: request.remaining(at: loop.now))
+        }
+        if !request.phys.subtracting(.le1M).isEmpty {
+            var operation = request.operation
+            operation.adapter = commands.name
+            preparation.hold = try await phyPolicy.begin(
+                request.phys, operation, timeout: request.remaining(at: loop.now))
+        }
+        preparation.following = following()
+        return preparation
     }
-
-    func endInitialParameters(_ number: UInt64) { initialParameters.end(number) }
-
-    nonisolated(nonsending) func beginConnecting(
-        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? {
-        try await phyPolicy.begin(phys, operation, timeout: timeout)
-    }
-
-    func endConnecting(_ number: UInt64) { phyPolicy.end(number) }
 
     /// Resumes: the adapter is back.
     func resume() {
@@ -102,24 +97,24 @@ final class KernelLinks: HostLinks {
         }
     }
 
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? {
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
         commands.receiveWaiting()
         return KernelLink(self, table.add(ConnectionHandle(rawValue: handle), onEncrypted: onEncrypted))
     }
 
-    fileprivate func detach(_ number: UInt64) {
+    func detach(_ number: UInt64) {
         guard let entry = table.remove(number) else { return }
         entry.watch?.end(
             BluetoothError(.disconnected, .init("use the link", adapter: commands.name), "The link has ended."))
         linksChanged()
     }
 
-    fileprivate func disconnect(_ number: UInt64) {
+    func disconnect(_ number: UInt64) {
         guard let handle = try? handle(of: number, .init("end the link", adapter: commands.name)) else { return }
         commands.send(HCIDisconnect(handle, reason: .authenticationFailure)) { _ in }
     }
 
-    fileprivate func end(_ number: UInt64, _ reason: BluetoothError) {
+    func end(_ number: UInt64, _ reason: BluetoothError) {
         table[number]?.watch?.end(reason)
         table[number]?.watch = nil
     }
@@ -137,7 +132,7 @@ final class KernelLinks: HostLinks {
     /// The kernel passes every event to raw sockets before it acts on it, so when the link's socket ends the reason is
     /// queued here already, though perhaps not received. Nil when the kernel has ended the link without an event: when
     /// it powers the adapter off, it ends the links as soon as the controller has accepted its command.
-    fileprivate func endReason(of number: UInt64) -> HCIStatus? {
+    func endReason(of number: UInt64) -> HCIStatus? {
         if table[number]?.endReason == nil { commands.receiveWaiting() }
         return table[number]?.endReason
     }
@@ -198,16 +193,14 @@ final class KernelLinks: HostLinks {
         }
     }
 
-    /// Receives an event of a link.
-    func receive(_ event: HCIEventPacket) throws(TruncatedBytes) {
+    /// Receives an event of a link, and returns the handle of a link that has ended.
+    func receive(_ event: HCIEventPacket) throws(TruncatedBytes) -> UInt16? {
         if let event = try event.as(HCIDisconnectionComplete.self) {
-            guard event.status.isSuccess else { return }
+            guard event.status.isSuccess else { return nil }
             table.ended(event)
-            // Deferred, since the packet is still being received.
-            let bound = LoopBound(self, on: loop)
-            loop.execute { bound.value.onLinkEnded(event.handle.rawValue) }
+            return event.handle.rawValue
         } else if let event = try event.as(HCIEncryptionChange.self) {
-            guard event.status.isSuccess, event.isEncrypted else { return }
+            guard event.status.isSuccess, event.isEncrypted else { return nil }
             // Deferred, since the packet is still being received.
             if let handler = table.encryptionHandler(of: event.handle) { loop.executeLocally(handler) }
         } else if let event = try event.as(LEConnectionUpdateComplete.self) {
@@ -217,6 +210,7 @@ final class KernelLinks: HostLinks {
         } else if let event = try event.as(LEDataLengthChange.self) {
             receive(event)
         }
+        return nil
     }
 
     private func receive(_ event: LEConnectionUpdateComplete) {
@@ -255,12 +249,12 @@ final class KernelLinks: HostLinks {
 
     // MARK: Procedures
 
-    fileprivate func parameters(of number: UInt64) -> LEActiveConnectionParameters? { table[number]?.parameters }
+    func parameters(of number: UInt64) -> LEActiveConnectionParameters? { table[number]?.parameters }
 
-    fileprivate func dataLength(of number: UInt64) -> LEDataLength? { table[number]?.dataLength }
+    func dataLength(of number: UInt64) -> LEDataLength? { table[number]?.dataLength }
 
     /// Sends a command about a link and returns the answer.
-    fileprivate nonisolated(nonsending) func ask<Command: HCICommand>(
+    nonisolated(nonsending) func ask<Command: HCICommand>(
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
         _ command: (ConnectionHandle) -> Command
     ) async throws(BluetoothError) -> Command.Return {
@@ -272,7 +266,7 @@ final class KernelLinks: HostLinks {
     }
 
     /// Sends a command that an event completes, and returns the event's content.
-    fileprivate nonisolated(nonsending) func change(
+    nonisolated(nonsending) func change(
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?, _ procedure: LinkWatch.Procedure,
         _ command: (ConnectionHandle) -> some HCICommand
     ) async throws(BluetoothError) -> LinkChange {
@@ -288,7 +282,7 @@ final class KernelLinks: HostLinks {
     }
 
     /// Returns the waiters and follower of a link, created on first use.
-    fileprivate func watch(
+    func watch(
         of number: UInt64, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> LinkWatch {
         _ = try handle(of: number, operation)
@@ -307,104 +301,4 @@ final class KernelLinks: HostLinks {
         }
         return entry.handle
     }
-}
-
-/// A registration for the events of a link of this program; dropping it ends the registration.
-private final class KernelLink: HostLink {
-    private let mark: ComponentCount.Mark
-    private let owner: LoopBound<KernelLinks>
-    private let loop: EventLoop
-    private let number: UInt64
-
-    init(_ links: KernelLinks, _ number: UInt64) {
-        mark = links.loop.components.mark("KernelLink")
-        loop = links.loop
-        owner = LoopBound(links, on: loop)
-        self.number = number
-    }
-
-    deinit {
-        loop.execute { [owner, number] in owner.value.detach(number) }
-    }
-
-    private var links: KernelLinks { owner.value }
-
-    var parameters: ConnectionParameters? { links.parameters(of: number).map { ConnectionParameters($0) } }
-
-    var dataLength: LinkDataLength? { links.dataLength(of: number).map { LinkDataLength($0) } }
-
-    nonisolated(nonsending) func rssi(
-        _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> Int? {
-        try await links.ask(number, operation, timeout: timeout) { HCIReadRSSI($0) }.power.map { Int($0) }
-    }
-
-    nonisolated(nonsending) func transmitPower(
-        _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> Int {
-        let answer = try await links.ask(number, operation, timeout: timeout) {
-            HCIReadTransmitPowerLevel($0, maximum: false)
-        }
-        guard let power = answer.power else { throw .unreadable(operation) }
-        return Int(power)
-    }
-
-    nonisolated(nonsending) func phys(
-        _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> LinkPHYs {
-        LinkPHYs(try await links.ask(number, operation, timeout: timeout) { LEReadPHY($0) })
-    }
-
-    nonisolated(nonsending) func setPHYs(
-        _ preference: LEPHYPreference, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> LinkPHYs {
-        let change = try await links.change(number, operation, timeout: timeout, .phys) { LESetPHY($0, preference) }
-        guard case .phys(let phys) = change else { throw .unreadable(operation) }
-        return phys
-    }
-
-    nonisolated(nonsending) func setDataLength(
-        octets: UInt16, time: UInt16, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {
-        _ = try await links.ask(number, operation, timeout: timeout) {
-            LESetDataLength($0, octets: octets, time: time)
-        }
-    }
-
-    nonisolated(nonsending) func setParameters(
-        _ parameters: LEConnectionParameters, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> ConnectionParameters {
-        try keepParameters(parameters, isPolicy: false, operation)
-        let change = try await links.change(number, operation, timeout: timeout, .parameters(parameters)) {
-            LEConnectionUpdate($0, parameters)
-        }
-        guard case .parameters(let now) = change else { throw .unreadable(operation) }
-        return now
-    }
-
-    func keepParameters(
-        _ range: LEConnectionParameters?, isPolicy: Bool, _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) {
-        try links.watch(of: number, operation).enforcer.keep(range, isPolicy: isPolicy)
-    }
-
-    func follow(
-        _ operation: BluetoothError.Operation, _ onChange: @escaping (Result<LinkChange, BluetoothError>) -> Void
-    ) throws(BluetoothError) {
-        try links.watch(of: number, operation).onChange = onChange
-    }
-
-    func reasonOfEnd(_ peer: BluetoothAddress, _ failure: ChannelFailure) -> BluetoothError {
-        let status = links.endReason(of: number)
-        let (commands, kernel) = (links.commands, links.kernel)
-        return .disconnected(peer, failure.kernelError, status: status, isFollowed: commands.hasSocket) {
-            AdapterPresence(of: commands.index, on: kernel)
-        }
-    }
-
-    func end(_ reason: BluetoothError) { links.end(number, reason) }
-
-    var isFollowed: Bool { links.commands.hasSocket }
-
-    func disconnect() { links.disconnect(number) }
 }

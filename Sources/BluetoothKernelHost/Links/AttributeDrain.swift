@@ -68,9 +68,11 @@ final class AttributeDrain: ChannelReceiver {
         advance()
     }
 
+    func securityChanged(_ event: SecurityEvent) {}
+
     func channelIsWritable() { advance() }
 
-    func channelEnded(_ failure: ChannelFailure) { settle() }
+    func channelEnded(_ reason: BluetoothError) { settle() }
 
     private func note(_ pdu: RawSpan) {
         guard let opcode = ATTOpcode(of: pdu) else { return }

@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
@@ -6,20 +7,11 @@ extension ChannelFailure {
     package init(_ error: KernelError) {
         let kind: Kind =
             switch error.number {
-            case _ where error == .notEncrypted: .notEncrypted
-            case .accessDenied: .notSecured
             case .messageTooLong: .tooLong
-            case .connectionAborted: .aborted
-            case .connectionReset: .closedByPeer
             case .invalidArgument: .tooEarly
             default: .other
             }
         self.init(kind, .kernel(error))
-    }
-
-    /// The kernel's error.
-    var kernelError: KernelError {
-        if case .kernel(let error) = cause { error } else { KernelError("channel", .inputOutput) }
     }
 }
 
@@ -28,32 +20,54 @@ extension KernelError {
     static let notEncrypted = KernelError("encrypt", .timedOut)
 }
 
+extension L2CAPChannel {
+    /// An enhanced attribute bearer.
+    static let enhancedBearer = L2CAPChannel.dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer)
+
+    /// Whether it carries the Attribute Protocol.
+    var isBearer: Bool { self == .attribute || self == .enhancedBearer }
+}
+
+// The words for what is done with a channel of each kind.
 extension BluetoothError {
-    /// The error for a channel's failure.
-    static func channel(
-        _ failure: ChannelFailure, _ context: ChannelContext, _ environment: HostEnvironment?
+    /// The error for a channel that could not be opened.
+    static func opening(
+        _ request: LinkRequest, _ error: KernelError, _ environment: HostEnvironment = HostEnvironment()
     ) -> BluetoothError {
-        let error = failure.kernelError
-        switch context {
-        case .link(let peer), .linkSaid(_, let peer):
-            if failure.kind == .notEncrypted { return .notEncrypted(peer, failure.cause) }
-            if case .linkSaid(let own, _) = context { return own }
-            return .disconnected(peer, error)
-        case .connecting(let operation):
-            return .connecting(operation, error, environment ?? HostEnvironment())
-        case .channel(let peer): return .channelEnded(peer, error)
-        case .openingChannel(let operation, let psm): return .openingChannel(operation, psm, error)
-        case .bearer(let peer): return .bearerEnded(peer, error)
-        case .openingBearer(let operation): return .openingEnhancedBearer(operation, error)
-        case .listening(let operation): return .listening(operation, error, environment ?? HostEnvironment())
-        case .listeningForBearers(let operation):
-            return .listeningForEnhancedBearers(operation, error, environment ?? HostEnvironment())
+        switch request.channel {
+        case .fixed: .connecting(request.operation, error, environment)
+        case .enhancedBearer: .openingEnhancedBearer(request.operation, error)
+        case .dynamic(let psm): .openingChannel(request.operation, psm, error)
         }
     }
 
-    private static func notEncrypted(_ peer: BluetoothAddress, _ cause: Cause) -> BluetoothError {
+    /// The error for the end of an open channel, according to its socket.
+    static func ended(_ channel: L2CAPChannel, _ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        switch channel {
+        case .fixed: .disconnected(peer, error)
+        case .enhancedBearer: .bearerEnded(peer, error)
+        case .dynamic: .channelEnded(peer, error)
+        }
+    }
+
+    /// The error for channels that cannot be listened for.
+    static func listening(
+        for channel: L2CAPChannel, _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        channel == .enhancedBearer
+            ? .listeningForEnhancedBearers(operation, error, environment)
+            : .listening(operation, error, environment)
+    }
+
+    /// The error for a link that was not encrypted in time.
+    static func notEncrypted(_ peer: BluetoothAddress) -> BluetoothError {
         BluetoothError(
             .disconnected, .init("encrypt the link", peer: peer), "The link was not encrypted within 30 s.",
-            cause: cause, isRetryable: true, disconnectReason: .authentication)
+            cause: .kernel(.notEncrypted), isRetryable: true, disconnectReason: .authentication)
+    }
+
+    /// The error of a request that the host must be prepared for once more.
+    static func notPrepared(_ operation: Operation) -> BluetoothError {
+        BluetoothError(.preempted, operation, "An earlier link to the device has begun to end.")
     }
 }

@@ -19,41 +19,50 @@ final class ChannelLife {
     static let encryptionLimit = Duration.seconds(30)
 
     private enum Phase {
-        case connecting
+        /// With the recorder of the link that it gets.
+        case connecting(LinkRequest, AdapterTrace?)
         case open
-        /// The link is being encrypted; the timer runs unless security is being raised here.
-        case encrypting(LoopTimer?)
+        /// The link is being encrypted, or about to be, at this side's request.
+        case securing(KernelPairingProcedure)
+        /// The link is being encrypted.
+        case encrypting(LoopTimer)
         /// A drain is the receiver.
         case draining
+        /// The channel has ended, and the reason is not known yet.
+        case ended
         case over
     }
 
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
     private let peer: BluetoothAddress
-    let isAttributeChannel: Bool
+    private let channel: L2CAPChannel
     /// Nil if no adapter made the channel.
     private let links: LingeringLinks?
     private var phase: Phase
     private var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
-    var trace: ChannelTrace?
-    /// Whether the kernel may be about to end the link.
-    private var mayEndSoon = false
+    private(set) var trace: ChannelTrace?
+    /// The request whose link the kernel may be about to end.
+    private var doubtfulRequest: LinkRequest?
     /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
     /// A connection-oriented channel's claim on the link.
     private var claim: LinkClaim?
+    /// The attribute channel's link, while it is followed.
+    private weak var link: KernelLink?
 
     /// A channel that is being opened from this side.
     init(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks, _ receiver: any ChannelReceiver
+        _ request: LinkRequest, _ links: LingeringLinks, _ recorder: AdapterTrace?, _ receiver: any ChannelReceiver
     ) {
         mark = links.loop.components.mark("ChannelLife")
-        (loop, self.peer, self.links, self.receiver) = (links.loop, peer, links, receiver)
-        phase = .connecting
-        isAttributeChannel = channel == .attribute
-        if isAttributeChannel { mayEndSoon = links.beginLink(to: peer) }
+        (loop, peer, self.links, self.receiver) = (links.loop, request.peer, links, receiver)
+        phase = .connecting(request, recorder)
+        channel = request.channel
+        guard isAttributeChannel else { return }
+        if links.beginLink(to: peer) { doubtfulRequest = request }
+        links.pairings?.ends(peer)
     }
 
     /// An open channel; ``begin(_:)`` follows.
@@ -61,43 +70,62 @@ final class ChannelLife {
         mark = loop.components.mark("ChannelLife")
         (self.loop, self.peer, self.links) = (loop, peer, links)
         phase = .open
-        isAttributeChannel = channel == .attribute
+        self.channel = channel
     }
 
-    /// Sets the receiver of an open channel.
-    func begin(_ receiver: any ChannelReceiver) { if case .open = phase { self.receiver = receiver } }
+    private var isAttributeChannel: Bool { channel == .attribute }
+
+    /// Sets the receiver of an open channel, and the recorder of its link.
+    func begin(_ receiver: any ChannelReceiver, _ recorder: AdapterTrace?, isCentral: Bool) {
+        guard case .open = phase else { return }
+        self.receiver = receiver
+        beginRecord(recorder, isCentral: isCentral)
+    }
+
+    private func beginRecord(_ recorder: AdapterTrace?, isCentral: Bool) {
+        guard let recorder, let socket, isAttributeChannel else { return }
+        trace = recorder.link(over: socket, isCentral: isCentral).attributeChannel
+    }
 
     // MARK: Events
 
     func receive(_ event: SocketEvent) {
         switch event {
         case .readable: passPacket()
-        case .writable:
-            socketIsWritable()
-            receiver?.channelIsWritable()
+        case .writable: if socketIsWritable() { receiver?.channelIsWritable() }
         case .closed(let error): socketEnded(error)
         }
     }
 
-    /// Passes one packet to the receiver; returns whether there was one. An end noticed by this is also an event.
+    /// Passes one packet to the receiver; returns whether there was one.
     @discardableResult
-    func passPacket() -> Bool {
-        guard let socket, let receiver else { return false }
+    private func passPacket() -> Bool { socket.map { passPacket(from: $0) } ?? false }
+
+    /// Passes one packet of the channel's socket to the receiver; returns whether there was one. An end noticed by this
+    /// is also an event.
+    func passPacket(from socket: any L2CAPSocket) -> Bool {
+        guard let receiver else { return false }
         return socket.receive { packet in
             trace?.received(packet)
             receiver.receive(packet)
         } == .packet
     }
 
-    private func socketIsWritable() {
+    /// Returns whether the channel can be used.
+    private func socketIsWritable() -> Bool {
         switch phase {
-        case .connecting:
+        case .connecting(_, let recorder):
             phase = .open
             claimLink()
-        // When security is raised here, this may have been queued before.
-        case .encrypting(.some): phase = .open
-        case .encrypting(nil), .open, .draining, .over: break
+            beginRecord(recorder, isCentral: true)
+        case .securing(let procedure):
+            let (isUsable, event) = procedure.socketIsWritable()
+            report(event)
+            return isUsable
+        case .encrypting: phase = .open
+        case .open, .draining, .ended, .over: break
         }
+        return true
     }
 
     private func socketEnded(_ error: KernelError) {
@@ -105,30 +133,95 @@ final class ChannelLife {
         if case .connecting = phase, isAttributeChannel, [.connectionReset, .timedOut].contains(error.number) {
             links?.linkGoesDown(peer, isAttempt: true)
         }
-        finish(ChannelFailure(error))
+        finish(error)
     }
 
-    /// Passes what has arrived, and then the end.
-    private func finish(_ failure: ChannelFailure) {
+    /// Passes what has arrived, and then the end, as soon as its reason is known.
+    private func finish(_ error: KernelError) {
+        if case .ended = phase { return }
         while passPacket() {}
+        guard receiver != nil else { return end() }
+        let (own, isCertain) = ending(error)
+        reportEndOfPairing()
+        phase = .ended
+        let reason =
+            isCertain
+            ? own : links?.ends.reason(of: error, otherwise: own, isLocal: own.disconnectReason == .localHost, self)
+        if let reason { finish(reason) }
+    }
+
+    /// Passes the end, whose reason is known now.
+    func finish(_ reason: BluetoothError) {
+        guard case .ended = phase else { return }
         let receiver = receiver
         end()
-        receiver?.channelEnded(failure)
+        receiver?.channelEnded(reason)
     }
 
     private func end() { (phase, receiver) = (.over, nil) }
 
-    private var isInUse: Bool {
+    /// Whether the channel is open.
+    var isInUse: Bool {
         switch phase {
-        case .open, .encrypting: true
-        case .connecting, .draining, .over: false
+        case .open, .securing, .encrypting: true
+        case .connecting, .draining, .ended, .over: false
         }
     }
 
-    /// Ends an attribute channel, of which the reason is known to a failed call alone.
-    func sendFailed(_ failure: ChannelFailure) {
-        guard isAttributeChannel else { return }
-        loop.executeLocally { [weak self] in if let self, isInUse { finish(failure) } }
+    /// Ends a bearer, of which the reason is known to a failed call alone.
+    func sendFailed(_ error: KernelError) {
+        guard channel.isBearer else { return }
+        loop.executeLocally { [weak self] in if let self, isInUse { finish(error) } }
+    }
+
+    // MARK: Reasons
+
+    /// The reason of the end, and whether it is not the adapter's in any case.
+    private func ending(_ error: KernelError) -> (BluetoothError, isCertain: Bool) {
+        switch phase {
+        case .connecting(let request, _): return (openingFailed(request, error), links == nil)
+        case .encrypting where error == .notEncrypted: return (.notEncrypted(peer), true)
+        case .draining: return (.disconnected(peer, error), true)
+        case .open, .securing, .encrypting, .ended, .over: break
+        }
+        let own = link.map { explained($0.reasonOfEnd(peer, error)) } ?? reason(error)
+        // The peer's own reason is certain, and so is the end of an earlier link.
+        let isCertain = own.cause == .controller(.remoteUserTerminatedConnection) || own.code == .connectionFailed
+        return (own, isCertain || links == nil)
+    }
+
+    /// The error for a failed call on the open channel.
+    func reason(_ error: KernelError) -> BluetoothError { explained(.ended(channel, peer, error)) }
+
+    /// The reason of a link's end, unless it is an earlier one that was about to end.
+    private func explained(_ reason: BluetoothError) -> BluetoothError {
+        guard mayEndSoon, reason.disconnectReason == .localHost || reason.disconnectReason == .remote else {
+            return reason
+        }
+        return .metTheEnd(.init("connect", peer: peer), reason.cause)
+    }
+
+    private func openingFailed(_ request: LinkRequest, _ error: KernelError) -> BluetoothError {
+        let reason = BluetoothError.opening(request, error)
+        guard isAttributeChannel else { return reason }
+        var failure = reason
+        if mayEndSoon, [.connectionAborted, .accessDenied].contains(error.number) {
+            failure = .metTheEnd(request.operation, reason.cause)
+        } else if let status = refusal(error) {
+            failure = .linkLimitReached(request.operation, .controller(status))
+        }
+        // The kernel ends a link that it cannot encrypt, perhaps before its beginning is handled here.
+        let isRefused = error.number == .accessDenied && !failure.isRetryable
+        let isEnded = error.number == .connectionAborted && failure.code == .noAdapter
+        guard request.options.security != nil, isRefused || isEnded else { return failure }
+        return .pairing(request.operation, .keyMissing, end: failure)
+    }
+
+    /// The controller's status if it has refused the link because the link limit is reached.
+    private func refusal(_ error: KernelError) -> HCIStatus? {
+        // The kernel's translations of 0x09 and 0x0D; the second stands for other failures as well.
+        guard [.tooManyLinks, .connectionRefused].contains(error.number) else { return nil }
+        return links?.takeRefusal(of: peer)
     }
 
     // MARK: The link
@@ -144,34 +237,61 @@ final class ChannelLife {
         if case .open = phase, !isAttributeChannel, let socket { claim = links?.claim(socket) }
     }
 
-    /// Records that the peer has answered on the link.
-    func confirmLink() { mayEndSoon = false }
+    /// Whether the kernel may be about to end the link, on which the peer has not answered yet.
+    private var mayEndSoon: Bool { doubtfulRequest?.isAnswered == false }
 
-    /// Whether an end that this machine may have caused is that of an earlier link that was about to end.
-    func isMeantForAnother(_ failure: ChannelFailure) -> Bool {
-        mayEndSoon && [.aborted, .notSecured].contains(failure.kind)
-    }
-
-    /// The controller's status if it has refused the link because the link limit is reached.
-    func refusal(_ failure: ChannelFailure) -> HCIStatus? {
-        // The kernel's translations of 0x09 and 0x0D; the second stands for other failures as well.
-        guard [.tooManyLinks, .connectionRefused].contains(failure.kernelError.number) else { return nil }
-        return links?.controller.refusal(peer)
-    }
-
-    func isMeantForAnother(_ reason: DisconnectReason?) -> Bool {
-        mayEndSoon && (reason == .localHost || reason == .remote)
+    /// Follows the link with this handle.
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink? {
+        let link = links?.attach(handle, onEncrypted: onEncrypted)
+        self.link = link
+        return link
     }
 
     // MARK: Encryption
 
-    /// Records that security is being raised from this side; that pairing has a time limit of its own.
-    func raiseBegins() {
-        guard isAttributeChannel else { return }
-        switch phase {
-        case .open, .encrypting: phase = .encrypting(nil)
-        case .connecting, .draining, .over: break
+    /// Raises the link's security, or ends that before it begins; returns the event, if one is due at once.
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        guard isInUse, let socket else { return nil }
+        guard let level else {
+            if case .securing = phase { phase = .open }
+            return nil
         }
+        let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
+        let procedure = KernelPairingProcedure(to: level, isBegun: isBegun, over: socket, timer, on: loop)
+        phase = .securing(procedure)
+        links?.pairings?.begins(procedure)
+        let event = procedure.begin()
+        checkEnd(event)
+        return event
+    }
+
+    private func securityTimerFired() {
+        if case .securing(let procedure) = phase { report(procedure.timerFired()) }
+    }
+
+    private func report(_ event: SecurityEvent?) {
+        guard let event else { return }
+        checkEnd(event)
+        receiver?.securityChanged(event)
+    }
+
+    private func checkEnd(_ event: SecurityEvent?) {
+        switch event {
+        case nil, .ending, .began: break
+        case .encrypted:
+            phase = .open
+            links?.pairings?.ends(socket?.peer ?? peer)
+        case .refused, .failed: phase = .open
+        }
+    }
+
+    /// Reports the failure of a pairing that may be the reason for the channel's end.
+    private func reportEndOfPairing() {
+        guard isAttributeChannel, isInUse, let pairing = links?.pairings else { return }
+        var since: KernelInstant?
+        if case .securing(let procedure) = phase { since = procedure.lastProgress }
+        let now = socket?.peer ?? peer
+        report(.ending(pairing.failure(now == peer ? [peer] : [peer, now], since: since)))
     }
 
     /// Records the end of encryption: the kernel reports the link's handle again, which it does not meanwhile.
@@ -182,21 +302,27 @@ final class ChannelLife {
     func waitsForEncryption() -> Bool {
         guard isAttributeChannel else { return false }
         switch phase {
-        case .encrypting(nil): return true
+        case .securing: return true
         case .open, .encrypting:
             let timer = loop.makeTimer(of: self) { $0.encryptionIsDue() }
             timer.set(after: Self.encryptionLimit)
             phase = .encrypting(timer)
             return true
-        case .connecting, .draining, .over: return false
+        case .connecting, .draining, .ended, .over: return false
         }
     }
 
     private func encryptionIsDue() {
-        if case .encrypting = phase { finish(ChannelFailure(.notEncrypted)) }
+        if case .encrypting = phase { finish(.notEncrypted) }
     }
 
     // MARK: The end
+
+    /// Records the end of the link.
+    func linkEnds(_ reason: BluetoothError) {
+        link?.end(reason)
+        trace.take()?.link.ended(reason)
+    }
 
     /// Records that the channel is being closed.
     func close() {

@@ -8,11 +8,11 @@ import BluetoothPrimitives
 package final class KernelChannel: HostChannel {
     private let socket: any L2CAPSocket
     private let life: LoopBound<ChannelLife>
-    private let recorder: AdapterTrace?
+    private let isRecorded: Bool
 
     /// Creates a channel whose socket's events `life` handles.
-    init(_ socket: any L2CAPSocket, _ life: ChannelLife, _ recorder: AdapterTrace?, on loop: EventLoop) {
-        (self.socket, self.recorder) = (socket, recorder)
+    init(_ socket: any L2CAPSocket, _ life: ChannelLife, isRecorded: Bool, on loop: EventLoop) {
+        (self.socket, self.isRecorded) = (socket, isRecorded)
         self.life = LoopBound(life, on: loop)
         life.begin(socket)
     }
@@ -23,8 +23,9 @@ package final class KernelChannel: HostChannel {
         _ channel: L2CAPChannel, _ recorder: AdapterTrace?, on loop: EventLoop, _ receiver: any ChannelReceiver
     ) throws(KernelError) {
         let life = ChannelLife(of: peer, channel, on: loop)
-        life.begin(receiver)
-        self.init(try connect { event in life.receive(event) }, life, recorder, on: loop)
+        self.init(
+            try connect { event in life.receive(event) }, life, isRecorded: recorder != nil, on: loop)
+        life.begin(receiver, recorder, isCentral: true)
     }
 
     /// Creates a channel for a socket that a peer has opened; the closure returns its receiver, or nil to refuse it.
@@ -34,8 +35,12 @@ package final class KernelChannel: HostChannel {
         on loop: EventLoop, by accept: (any HostChannel) -> (any ChannelReceiver)?
     ) -> SocketHandler {
         let life = ChannelLife(of: socket.peer, channel, links, on: loop)
-        let channel = KernelChannel(socket, life, recorder, on: loop)
-        if let receiver = accept(channel) { life.begin(receiver) } else { channel.close() }
+        let channel = KernelChannel(socket, life, isRecorded: recorder != nil, on: loop)
+        if let receiver = accept(channel) {
+            life.begin(receiver, recorder, isCentral: false)
+        } else {
+            channel.close()
+        }
         return { event in life.receive(event) }
     }
 
@@ -51,20 +56,21 @@ package final class KernelChannel: HostChannel {
         (try? socket.maximumTransmissionUnits()).map { (Int($0.receive), Int($0.send)) }
     }
 
+    package var isOpen: Bool { life.value.isInUse }
+
     // MARK: Packets
 
     package func send(_ packet: RawSpan) -> ChannelSend {
         switch socket.send(packet) {
         case .sent:
-            if recorder != nil { life.value.trace?.sent(packet) }
+            if isRecorded { life.value.trace?.sent(packet) }
             return .sent
         case .wouldBlock: return .wouldBlock
         case .failed(let error):
             let life = life.value
             if error.number == .notConnected, life.waitsForEncryption() { return .wouldBlock }
-            let failure = ChannelFailure(error)
-            life.sendFailed(failure)
-            return .failed(failure)
+            life.sendFailed(error)
+            return .failed(ChannelFailure(error))
         }
     }
 
@@ -72,57 +78,30 @@ package final class KernelChannel: HostChannel {
 
     package func setReading(_ isOn: Bool) { socket.setReading(isOn) }
 
-    package func passWaiting() -> Bool { life.value.passPacket() }
+    package func passWaiting() -> Bool { life.value.passPacket(from: socket) }
 
     // MARK: The link
 
-    package func confirmLink() { life.value.confirmLink() }
-
-    package func security() throws(ChannelFailure) -> LinkSecurity {
-        do throws(KernelError) { return try socket.security() } catch { throw ChannelFailure(error) }
+    package func attach(onEncrypted: (() -> Void)?) -> (any HostLink)? {
+        linkHandle.flatMap { life.value.attach($0, onEncrypted: onEncrypted) }
     }
 
-    package func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
-        do throws(KernelError) { try socket.raiseSecurity(to: level) } catch { throw ChannelFailure(error) }
-        life.value.raiseBegins()
+    package func security() throws(BluetoothError) -> LinkSecurity {
+        do throws(KernelError) { return try socket.security() } catch { throw life.value.reason(error) }
     }
 
-    // MARK: Recording
-
-    package func beginRecord(isCentral: Bool) {
-        guard let recorder else { return }
-        life.value.trace = recorder.link(over: socket, isCentral: isCentral).attributeChannel
-    }
-
-    package func endRecord(_ reason: BluetoothError) {
-        guard recorder != nil else { return }
-        life.value.trace.take()?.link.ended(reason)
+    package func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        life.value.raiseSecurity(to: level, isBegun: isBegun)
     }
 
     // MARK: The end
 
-    package func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
-        let error = BluetoothError.channel(failure, context, nil)
+    package func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions) {
         let life = life.value
-        switch context {
-        case .connecting(let operation) where life.isMeantForAnother(failure):
-            return .metTheEnd(operation, failure.cause)
-        case .connecting(let operation):
-            guard let status = life.refusal(failure) else { return error }
-            return .linkLimitReached(operation, .controller(status))
-        case .link(let peer), .linkSaid(_, let peer):
-            guard life.isMeantForAnother(error.disconnectReason) else { return error }
-            return .metTheEnd(.init("connect", peer: peer), error.cause)
-        default: return error
+        if !life.drain(self, outstanding) {
+            life.close()
+            socket.close()
         }
-    }
-
-    package func close() {
-        life.value.close()
-        socket.close()
-    }
-
-    package func close(owing outstanding: OutstandingTransactions) {
-        if !life.value.drain(self, outstanding) { close() }
+        if let reason { life.linkEnds(reason) }
     }
 }

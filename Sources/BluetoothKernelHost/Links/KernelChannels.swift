@@ -11,18 +11,19 @@ package final class KernelChannels: HostChannels {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
-    private let ends: LinkEndAttribution
+    private let controller: KernelController
     private let ending: LingeringLinks
     private let trace: PacketSynthesis?
     /// Shows other programs that this one listens; its listeners retain it.
     private weak var listening: (any AnyObject & Sendable)?
 
     init(
-        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ ends: LinkEndAttribution, _ ending: LingeringLinks,
-        trace: PacketSynthesis?
+        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ controller: KernelController,
+        _ ending: LingeringLinks, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("KernelChannels")
-        (self.adapter, self.kernel, self.ends, self.ending, self.trace) = (adapter, kernel, ends, ending, trace)
+        (self.adapter, self.kernel, self.controller) = (adapter, kernel, controller)
+        (self.ending, self.trace) = (ending, trace)
     }
 
     private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
@@ -31,12 +32,11 @@ package final class KernelChannels: HostChannels {
 
     private var recorder: AdapterTrace? { AdapterTrace(trace, adapter: adapter.information.index) }
 
-    package func isWayClear(to peer: BluetoothAddress) -> Bool { ending.isWayClear(to: peer) }
-
-    package nonisolated(nonsending) func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {
-        try await ending.makeWay(to: peer, operation, timeout: timeout)
+    package nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) {
+        if request.preparation == nil { request.preparation = try await controller.prepare(request) }
+        guard request.channel == .attribute else { return }
+        try await ending.makeWay(
+            to: request.peer, request.operation, timeout: request.remaining(at: kernel.loop.now))
     }
 
     package nonisolated(nonsending) func endLink(
@@ -46,24 +46,30 @@ package final class KernelChannels: HostChannels {
     }
 
     package func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel {
-        let life = ChannelLife(to: peer, channel, ending, receiver)
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
+    ) throws(BluetoothError) -> any HostChannel {
+        guard request.channel != .attribute || ending.isWayClear(to: request.peer) else {
+            throw .notPrepared(request.operation)
+        }
+        let life = ChannelLife(request, ending, recorder, receiver)
+        var options = request.options
+        // The kernel's own time limit is 40 s; the session's comes first.
+        options.connectTimeout = (request.remaining(at: kernel.loop.now) ?? .seconds(86400)) + .seconds(5)
         do throws(KernelError) {
             let socket = try kernel.connectL2CAP(
-                to: peer, channel: channel, from: adapter.information.address, options: options
+                to: request.peer, channel: request.channel, from: adapter.information.address, options: options
             ) { event in life.receive(event) }
-            return KernelChannel(socket, life, recorder, on: kernel.loop)
+            return KernelChannel(socket, life, isRecorded: trace != nil, on: kernel.loop)
         } catch {
-            throw ChannelFailure(error)
+            let own = BluetoothError.opening(request, error, kernel.environment())
+            throw request.channel.isBearer ? ending.ends.reason(of: error, otherwise: own) : own
         }
     }
 
     package func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener {
+    ) throws(BluetoothError) -> any HostChannelListener {
         do throws(KernelError) {
             let listener = try kernel.listenL2CAP(
                 channel: channel, on: adapter.information.address, options: options
@@ -79,50 +85,42 @@ package final class KernelChannels: HostChannels {
             guard channel == .attribute else { return KernelChannelListener(listener, nil) }
             let mark = listening ?? marks.hold(.listening)
             listening = mark
-            return KernelChannelListener(listener, mark)
+            return KernelChannelListener(listener, (mark, controller.links.following()))
         } catch {
-            throw ChannelFailure(error)
+            throw .listening(for: channel, operation, error, kernel.environment())
         }
     }
 
-    package func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
-        .channel(failure, context, kernel.environment())
-    }
-
-    package func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? {
-        ends.reason(of: failure.kernelError, otherwise: other, isLocal: isLocal, then: completion)
-    }
+    package func followLinks() -> any AnyObject & Sendable { controller.links.following() }
 
     package func adapterBecameUnavailable(_ reason: BluetoothError) {
         ending.adapterBecameUnavailable()
-        ends.completeAll(reason)
+        ending.ends.completeAll(reason)
     }
 
     package func close() {
-        ends.close()
+        ending.ends.close()
         ending.close()
     }
 
     /// The number of ends whose reason is pending.
-    package var unexplainedCount: Int { ends.waitingCount }
+    package var unexplainedCount: Int { ending.ends.waitingCount }
 }
 
 private final class KernelChannelListener: HostChannelListener {
     private let base: any L2CAPListener
-    private let mark: Mutex<(any AnyObject & Sendable)?>
+    /// What a listener for attribute channels needs.
+    private let needs: Mutex<(mark: (any AnyObject & Sendable)?, following: LinkFollowing)?>
 
-    init(_ base: any L2CAPListener, _ mark: (any AnyObject & Sendable)?) {
+    init(_ base: any L2CAPListener, _ needs: (mark: (any AnyObject & Sendable)?, following: LinkFollowing)?) {
         self.base = base
-        self.mark = Mutex(mark)
+        self.needs = Mutex(needs)
     }
 
     var channel: L2CAPChannel { base.channel }
 
     func close() {
         base.close()
-        mark.withLock { $0 = nil }
+        needs.withLock { $0 = nil }
     }
 }

@@ -1,5 +1,6 @@
 import BluetoothATT
 import BluetoothHost
+import BluetoothManagement
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
@@ -312,5 +313,12 @@ extension BluetoothError {
         default:
             return BluetoothError(.failed, operation, "The kernel refused: \(status).", cause: cause)
         }
+    }
+}
+
+extension BluetoothError.Cause {
+    /// The kernel's management interface refused.
+    package static func management(_ status: ManagementStatus) -> BluetoothError.Cause {
+        .host(.init(Int(status.rawValue), "mgmt \(status)"))
     }
 }

@@ -59,15 +59,11 @@ package final class LingeringLinks {
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let adapter: AdapterTable<[Sibling]>.Key
-    private let links: any HostLinks
-    /// What the controller's component knows, and is told.
-    var controller = (
-        // The controller's status if it has refused the last connection to a peer because the link limit is
-        // reached.
-        refusal: { (_: BluetoothAddress) -> HCIStatus? in nil },
-        // Called when nothing has reported the end of a link in time.
-        onUnconfirmed: { (_: BluetoothAddress) in }
-    )
+    private let controller: KernelController
+    /// Explains the ends of the channels.
+    let ends: LinkEndAttribution
+    /// The pairings under way on the links.
+    var pairings: PairingProcedures?
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []
@@ -76,19 +72,30 @@ package final class LingeringLinks {
     private var channels: [UInt64: Channel] = [:]
     private var lastClaim: UInt64 = 0
     /// The attribute channels with outstanding transactions.
-    private var drains: [ObjectIdentifier: AttributeDrain] = [:]
+    private var drains: [ObjectIdentifier: (drain: AttributeDrain, following: LinkFollowing)] = [:]
 
-    init(_ links: any HostLinks, of adapter: BluetoothAddress, on loop: EventLoop) {
+    init(
+        _ controller: KernelController, _ ends: LinkEndAttribution, of adapter: BluetoothAddress, on loop: EventLoop
+    ) {
         mark = loop.components.mark("LingeringLinks")
-        (self.links, self.loop) = (links, loop)
+        (self.controller, self.ends, self.loop) = (controller, ends, loop)
         self.adapter = .init(adapter, on: loop)
         let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
         Sibling.table.with(self.adapter) { $0.append(own) }
+        _ = controller.linkEnds.add { [weak self] handle in self?.linkEnded(handle) }
     }
 
     deinit {
         let id = ObjectIdentifier(self)
         Sibling.table.with(adapter) { $0.removeAll { $0.id == id } }
+    }
+
+    /// The controller's status if it has refused the last connection to a peer because the link limit is reached.
+    func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? { controller.links.takeRefusal(of: peer) }
+
+    /// Follows a new link.
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
+        controller.links.attach(handle, onEncrypted: onEncrypted)
     }
 
     /// This object and the others for the adapter.
@@ -196,7 +203,7 @@ package final class LingeringLinks {
             endings[departure.peer] = Ending(until: end, handle: handle, isAttempt: false)
         }
         endDepartures { $0.handle == handle }
-        for drain in drains.values where drain.handle == handle { drain.linkEnded() }
+        for (drain, _) in drains.values where drain.handle == handle { drain.linkEnded() }
     }
 
     /// Closes the attribute channel of a link by `close`, and waits until the link is down.
@@ -205,10 +212,10 @@ package final class LingeringLinks {
     ) async {
         guard !keepsLink(to: [peer]) else { return close() }
         // Before the channel's own following ends with it.
-        links.beginFollowing()
-        defer { links.endFollowing() }
+        let following = controller.links.following()
+        defer { withExtendedLifetime(following) {} }
         close()
-        let isDraining = drains.values.contains { $0.handle == handle }
+        let isDraining = drains.values.contains { $0.drain.handle == handle }
         let limit = isDraining ? Self.linger + AttributeDrain.limit : Self.linger
         let departure = Departure(peer: peer, handle: handle, call: Promise())
         departures.append(departure)
@@ -217,7 +224,9 @@ package final class LingeringLinks {
         } catch {
             // The kernel must have dropped the link, or the caller waits no longer.
             departures.removeAll { $0.call === departure.call }
-            if error.code == .timedOut, timeout >= limit { controller.onUnconfirmed(peer) }
+            if error.code == .timedOut, timeout >= limit {
+                controller.health.report(.linkStalled(peer), isCertain: false)
+            }
         }
     }
 
@@ -231,7 +240,7 @@ package final class LingeringLinks {
 
     /// Records that the adapter, and its links with it, has gone.
     func adapterBecameUnavailable() {
-        for drain in drains.values { drain.settle() }
+        for (drain, _) in drains.values { drain.settle() }
         endDepartures { _ in true }
         endings = [:]
         advanceAll()
@@ -261,7 +270,7 @@ package final class LingeringLinks {
     }
 
     private func channelsChanged() {
-        for links in all { for drain in links.drains.values { drain.channelsChanged() } }
+        for links in all { for (drain, _) in links.drains.values { drain.channelsChanged() } }
     }
 
     /// Whether a channel of this program keeps the link to the device with these addresses.
@@ -271,13 +280,12 @@ package final class LingeringLinks {
 
     /// Registers an unused attribute channel with outstanding transactions; ``drainEnds(_:)`` follows.
     func drainBegins(_ drain: AttributeDrain) {
-        drains[ObjectIdentifier(drain)] = drain
-        links.beginFollowing()
+        drains[ObjectIdentifier(drain)] = (drain, controller.links.following())
     }
 
     /// Removes a drain: nothing is outstanding, or the link has ended.
     func drainEnds(_ drain: AttributeDrain) {
-        if drains.removeValue(forKey: ObjectIdentifier(drain)) != nil { links.endFollowing() }
+        drains[ObjectIdentifier(drain)] = nil
     }
 }
 

@@ -27,47 +27,56 @@ package final class LinkEndAttribution {
     /// A link's end whose reason is pending.
     private struct Waiting {
         let timer: LoopTimer
-        let completion: (BluetoothError?) -> Void
+        let channel: ChannelLife
+        /// The reason if the adapter is not.
+        let other: BluetoothError
     }
 
     private let adapterRecord: AdapterRecord
     private let directory: any HostDirectory
     private let loop: EventLoop
-    /// Whether the controller has reported that it is being powered off.
-    private let isPoweringOff: () -> Bool
+    private let controller: KernelController
     private var waiting: [UInt64: Waiting] = [:]
     private var nextID: UInt64 = 0
     private var isClosed = false
 
     package init(
-        of adapterRecord: AdapterRecord, _ directory: any HostDirectory, on loop: EventLoop,
-        isPoweringOff: @escaping () -> Bool
+        of adapterRecord: AdapterRecord, _ directory: any HostDirectory, _ controller: KernelController,
+        on loop: EventLoop
     ) {
         mark = loop.components.mark("LinkEndAttribution")
         self.adapterRecord = adapterRecord
         self.directory = directory
         self.loop = loop
-        self.isPoweringOff = isPoweringOff
+        self.controller = controller
     }
 
     /// The number of ends whose reason is pending.
     package var waitingCount: Int { waiting.count }
 
-    /// The adapter's error if it caused a link's or channel's socket to end with `error`, else `other`; nil when
-    /// `completion` is called on the loop with either, within five seconds.
+    /// The adapter's error if it caused the socket of a channel to end with `error`, else `other`; nil if the channel is
+    /// given either within five seconds.
     ///
     /// `isLocal` is whether the controller reported that this machine ended the link.
-    package func reason(
-        of error: KernelError, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
+    func reason(
+        of error: KernelError, otherwise other: BluetoothError, isLocal: Bool, _ channel: ChannelLife
     ) -> BluetoothError? {
         switch explain(error, isLocal: isLocal) {
         case .adapter(let reason): return other.caused(by: reason)
         case .other: return other
         case .pending:
-            wait { reason in completion(reason.map { other.caused(by: $0) } ?? other) }
+            let id = nextID
+            nextID &+= 1
+            let timer = loop.makeTimer(of: self) { $0.complete(id, nil) }
+            timer.set(after: Self.powerOffLimit)
+            waiting[id] = Waiting(timer: timer, channel: channel, other: other)
             return nil
         }
+    }
+
+    /// The adapter's error if it is known to have caused the failure of a call, else `other`.
+    func reason(of error: KernelError, otherwise other: BluetoothError) -> BluetoothError {
+        if case .adapter(let reason) = explain(error, isLocal: false) { other.caused(by: reason) } else { other }
     }
 
     private func explain(_ error: KernelError, isLocal: Bool) -> LinkEndExplanation {
@@ -78,25 +87,18 @@ package final class LinkEndAttribution {
         if isClosed { return .other }
         let information = adapterRecord.information
         // Queued events of the adapter are processed before its state is read.
-        directory.refreshState(of: information.index)
+        directory.refresh(information.id)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
         if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return .adapter(reason) }
         // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if
         // either reports this machine.
-        let isOurs = isLocal || error.number == .connectionAborted || isPoweringOff()
+        let isOurs = isLocal || error.number == .connectionAborted || controller.isPoweringOff
         return isOurs ? .pending : .other
     }
 
-    private func wait(_ completion: @escaping (BluetoothError?) -> Void) {
-        let id = nextID
-        nextID &+= 1
-        let timer = loop.makeTimer(of: self) { $0.complete(id, nil) }
-        timer.set(after: Self.powerOffLimit)
-        waiting[id] = Waiting(timer: timer, completion: completion)
-    }
-
     private func complete(_ id: UInt64, _ reason: BluetoothError?) {
-        waiting.removeValue(forKey: id)?.completion(reason)
+        guard let next = waiting.removeValue(forKey: id) else { return }
+        next.channel.finish(reason.map { next.other.caused(by: $0) } ?? next.other)
     }
 
     /// Resolves the pending ends with the adapter's error, or, with nil, with their own.

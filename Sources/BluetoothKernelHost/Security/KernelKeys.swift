@@ -5,25 +5,24 @@ import BluetoothPrimitives
 import Logging
 import BluetoothManagement
 
-/// The keys of one adapter's devices in the kernel, and the events of those that pairing makes.
+/// The keys of one adapter's devices in the kernel, and those that a pairing is making.
 //
-// Lives on the loop, with the bonds.
-// Holds more than ten variables: the keys of one adapter are loaded, announced and reported together.
-package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
+// Owned by the pairing.
+final class KernelKeys {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
-    private var wanted: () -> [PeerKeys] = { [] }
-    private var onEvent: (KeyEvent) -> Void = { _ in }
-    private var index: UInt16 = 0
-    private var isFollowing = false
-    private var isServing = false
+    /// The source of the keys to load.
+    private weak var store: (any AdapterStore)?
+    var index: UInt16 = 0
     /// Whether the kernel has received a list of identities, with which it begins to exchange them.
     private var exchangesIdentities = false
     /// The keys that pairing has reported before the encryption key, by the device's identity.
     private var announced: [BluetoothAddress: PeerKeys] = [:]
-    package private(set) var status = KeyStatus.loaded
+    /// The devices with a stored key according to pairings in this run, for when the stored keys are not known.
+    private var holders: Set<BluetoothAddress> = []
+    private(set) var status = KeyStatus.loaded
 
     /// The maximum number of devices in the middle of a pairing.
     private static let announcementLimit = 16
@@ -31,31 +30,23 @@ package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
     private static let keyLimit = 1800
     private static let identityLimit = 2800
 
-    package init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
+    init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
         mark = kernel.loop.components.mark("KernelKeys")
         self.kernel = kernel
         self.management = management
         self.log = log
     }
 
-    package var loop: EventLoop { kernel.loop }
-
-    package func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
-        (self.wanted, self.onEvent) = (wanted, onEvent)
+    /// Begins with an adapter, whose stored keys have been read.
+    func begin(_ index: UInt16, _ store: any AdapterStore) {
+        (self.index, self.store) = (index, store)
+        adapterIsNew()
     }
 
-    package func begin(_ index: UInt16) {
-        self.index = index
-        if !isFollowing { isFollowing = (try? management.value.follow(self)) != nil }
+    /// Handles an adapter that was plugged in, also again.
+    func adapterIsNew() {
         exchangesIdentities = false
-        if !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
-        if isServing { load {} }
-    }
-
-    package func setServing(_ isServing: Bool) {
-        guard isServing != self.isServing else { return }
-        self.isServing = isServing
-        if isServing { load {} }
+        if store?.keys != nil, !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
     }
 
     /// Finds out who loads the keys, which may change; returns whether this program does.
@@ -70,25 +61,18 @@ package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
         return status == .loaded
     }
 
-    package func close() {
-        management.value.unfollow(self)
-        isFollowing = false
-    }
-
     // MARK: Loading
 
-    package nonisolated(nonsending) func load() async {
-        let call = Promise<Void, BluetoothError>()
-        load { call.succeed() }
-        try? await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
-    }
-
-    package func reload() { load(evenIfEmpty: true) {} }
-
     /// - Parameter evenIfEmpty: whether an empty list is sent, which removes the keys of other programs.
-    private func load(evenIfEmpty: Bool = false, then completion: @escaping () -> Void) {
-        guard checkAuthority() else { return completion() }
-        let peers = wanted().filter(\.identity.isIdentity)
+    @discardableResult
+    func load(
+        evenIfEmpty: Bool = false, _ call: Promise<Void, BluetoothError> = Promise()
+    ) -> Promise<Void, BluetoothError> {
+        guard let stored = store?.keys, checkAuthority() else {
+            call.succeed()
+            return call
+        }
+        let peers = stored.filter(\.identity.isIdentity)
         let identities = peers.compactMap { peer in
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
         }
@@ -102,14 +86,15 @@ package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
             commands.append(ManagementLoadLongTermKeys(Array(keys.prefix(Self.keyLimit))))
         }
         var outstanding = commands.count
-        if outstanding == 0 { completion() }
+        if outstanding == 0 { call.succeed() }
         for command in commands {
-            management.value.perform(command, on: index) { [weak self] error in
-                if let error { self?.loadingFailed(error) }
+            management.value.perform(command, on: index) { [self] error in
+                if let error { loadingFailed(error) }
                 outstanding -= 1
-                if outstanding == 0 { completion() }
+                if outstanding == 0 { call.succeed() }
             }
         }
+        return call
     }
 
     /// - Parameter error: nil if the program may not load keys.
@@ -121,82 +106,79 @@ package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
             return log.warning("\(error)")
         }
         status = .notPermitted
-        let count = wanted().count
+        let count = store?.keys?.count ?? 0
         log.log(
             level: count == 0 ? .debug : .notice, "the keys of \(count) bonds are not loaded: that needs CAP_NET_ADMIN")
     }
 
     // MARK: Forgetting
 
-    package func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>? {
-        announced[identity] = nil
-        switch status {
-        case .others, .notPermitted: return nil
-        case .loaded, .failed: break
-        }
+    /// Removes a device's keys from the kernel, and ends its link if `disconnect`.
+    func remove(_ peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
+        forget(peer)
         let call = Promise<Void, BluetoothError>()
-        unpair(identity, disconnect: disconnect) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
-        return call
-    }
-
-    package func remove(
-        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
-    ) {
-        // Without a store this has followed no adapter.
-        index = adapter ?? index
-        unpair(peer, disconnect: disconnect) { [log] error in
-            if let error { log.debug("\(error)") }
-            completion()
-        }
-    }
-
-    private func unpair(
-        _ identity: BluetoothAddress, disconnect: Bool, then completion: @escaping (BluetoothError?) -> Void
-    ) {
-        let command = ManagementUnpairDevice(ManagementAddress(identity), disconnect: disconnect)
-        management.value.perform(command, on: index) { [weak self] error in
+        let command = ManagementUnpairDevice(ManagementAddress(peer), disconnect: disconnect)
+        management.value.perform(command, on: index) { [self] error in
             switch (error?.code, error?.cause) {
-            case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
+            case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): call.succeed()
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
             case (.adapterOff?, _), (.adapterBlocked?, _):
-                if let self { load(evenIfEmpty: true) { completion(nil) } } else { completion(nil) }
-            default: completion(error)
+                load(evenIfEmpty: true, call)
+            default:
+                if let error {
+                    log.debug("\(error)")
+                    call.fail(error)
+                }
             }
         }
+        return call
     }
 
     // MARK: Keys from pairing
 
-    package func receive(_ notice: AdapterNotice) {
-        switch notice {
-        case .identityResolvingKey(index, let key, let address):
-            announce(key.address) { ($0.identityResolvingKey, $0.privateAddress) = (key.value, address) }
-        case .longTermKey(index, let key):
-            guard status != .others, key.address.isIdentity else { return }
-            // Legacy pairing makes a key for each role.
-            var keys = announced[key.address] ?? PeerKeys(identity: key.address)
-            keys.longTermKeys = [key]
-            if announced[key.address] != nil { announced[key.address] = keys }
-            onEvent(.made(keys))
-        case .unpaired(index, let address):
-            announced[address] = nil
-            onEvent(.forgotten(address))
-        case .connected(index, _): if isServing { load {} }
-        case .disconnected(index):
-            // Keys without an encryption key do not wait for a later pairing, nor does one claim a bonded device's identity.
-            let alone = announced.values.filter(\.longTermKeys.isEmpty).map(\.identity)
-            let isReplaced = !alone.isEmpty && wanted().contains { alone.contains($0.identity) }
-            announced = [:]
-            if isReplaced || isServing { load(evenIfEmpty: isReplaced) {} }
-            onEvent(.linkEnded)
-        default: break
-        }
+    /// The keys of a pairing that has made an encryption key. Legacy pairing makes one for each role.
+    func made(_ key: LongTermKey) -> PeerKeys {
+        var keys = announced[key.address] ?? PeerKeys(identity: key.address)
+        keys.longTermKeys = [key]
+        if announced[key.address] != nil { announced[key.address] = keys }
+        return keys
     }
 
-    /// Identity and signature keys are reported before the encryption key.
-    private func announce(_ identity: BluetoothAddress, _ body: (inout PeerKeys) -> Void) {
+    /// Records an identity resolving key, which is reported before the encryption key, with the private address of its
+    /// device.
+    func announce(_ key: IdentityResolvingKey, of address: BluetoothAddress?) {
         guard status != .others else { return }
+        let identity = key.address
         if announced.count >= Self.announcementLimit, announced[identity] == nil { announced = [:] }
-        body(&announced[identity, default: PeerKeys(identity: identity)])
+        announced[identity, default: PeerKeys(identity: identity)].identityResolvingKey = key.value
+        announced[identity]?.privateAddress = address
+    }
+
+    /// Records a pairing that made a stored key.
+    func note(_ identity: BluetoothAddress) {
+        if holders.count < 1024 { holders.insert(identity) }
+    }
+
+    /// Whether there is a key for one of a link's addresses.
+    func exist(_ addresses: [BluetoothAddress]) -> Bool {
+        guard ![.others, .notPermitted].contains(status), let stored = store?.keys else {
+            return !holders.isDisjoint(with: addresses)
+        }
+        return stored.contains { addresses.contains($0.identity) }
+    }
+
+    /// Forgets the keys of a device.
+    func forget(_ peer: BluetoothAddress) {
+        announced[peer] = nil
+        holders.remove(peer)
+    }
+
+    /// Handles the end of a link of any program.
+    func linkEnded(isServing: Bool) {
+        // Keys without an encryption key do not wait for a later pairing, nor does one claim a bonded device's identity.
+        let alone = announced.values.filter(\.longTermKeys.isEmpty).map(\.identity)
+        let isReplaced = !alone.isEmpty && store?.keys?.contains { alone.contains($0.identity) } == true
+        announced = [:]
+        if isReplaced || isServing { load(evenIfEmpty: isReplaced) }
     }
 }

@@ -6,7 +6,8 @@ extension PairingEvent {
     /// The pairing event in an event of the management socket.
     package init?(_ packet: ManagementPacket) throws(TruncatedBytes) {
         if let event = try packet.as(ManagementNewLongTermKey.self) {
-            self = .keyMade(event.key.address, MadeKey(kind: event.key.kind, isStored: event.isStored))
+            let keys = PeerKeys(identity: event.key.address, longTermKeys: [event.key])
+            self = .keys(keys, isStored: event.isStored)
             return
         }
         let device: ManagementAddress
@@ -27,7 +28,7 @@ extension PairingEvent {
             self = .question(.show(passkey, enteredCount: Int(event.enteredCount)), device.address)
         } else if let event = try packet.as(ManagementAuthenticationFailed.self) {
             device = event.address
-            self = .failed(device.address)
+            self = .failed(device.address, .rejected)
         } else {
             return nil
         }

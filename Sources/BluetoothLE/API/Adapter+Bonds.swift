@@ -61,7 +61,7 @@ extension Adapter {
         _ data: OutOfBandData?, of peer: BluetoothAddress
     ) async throws(BluetoothError) {
         let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
-        try await pairings { pairings throws(BluetoothError) in
+        _ = try await pairings { pairings throws(BluetoothError) in
             try await pairings.setOutOfBandData(data, of: peer)
         }
     }

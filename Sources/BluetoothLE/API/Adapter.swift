@@ -19,19 +19,6 @@ public final class Adapter: Sendable {
     /// The event loop of the adapter and all its objects.
     public var loop: EventLoop { session.loop }
 
-    /// Opens an adapter of any host.
-    package static func open(
-        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        recovery: RecoveryOptions = RecoveryOptions(), of provider: any HostProvider,
-        log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
-    ) async throws(BluetoothError) -> Adapter {
-        let session = try await DetachedSession(on: provider.loop).open(
-            selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            recovery: recovery, of: provider, log: log, trace: trace)
-        return Adapter(session)
-    }
-
     /// The adapter's information; the last known while the adapter is absent.
     public var information: AdapterInformation { session.information }
 

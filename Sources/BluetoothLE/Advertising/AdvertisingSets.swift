@@ -88,8 +88,13 @@ final class AdvertisingSets {
 
     /// Ends all sets, as the adapter is being closed, and waits until the host has removed them.
     nonisolated(nonsending) func stopAll() async {
-        for id in entries.keys.sorted() { beginToStop(id) }
-        await host.finish()
+        let ids = entries.keys.sorted()
+        for id in ids { beginToStop(id) }
+        for id in ids {
+            guard let call = entries[id]?.waiters.makePromise() else { continue }
+            // A cancelled task waits as well.
+            _ = try? await call.value(from: loop) {}
+        }
     }
 
     /// Waits until the host has applied the last change.

@@ -29,7 +29,7 @@ struct ChannelReader {
     /// Takes an SDU from the host and completes the first waiting read with it.
     mutating func receive(_ sdu: RawSpan, from channel: any HostChannel) {
         unread.append([UInt8](sdu))
-        completeReads()
+        if !waiters.isEmpty { completeReads() }
         if !unread.isEmpty { setReading(false, channel) }
     }
 

@@ -18,9 +18,6 @@ final class CreditBasedChannel: ChannelReceiver {
         case ended(BluetoothError, isRegular: Bool, closing: LoopTimer?)
     }
 
-    /// The session, retained while the channel is open, and the host's channels, which explain the end of the link.
-    typealias Owner = (session: any AnyObject & Sendable, channels: any HostChannels)
-
     /// The time for which a closed channel waits for credits, the kernel's own for a link without channels.
     static let closingLimit = Duration.seconds(2)
 
@@ -33,8 +30,8 @@ final class CreditBasedChannel: ChannelReceiver {
 
     let loop: EventLoop
     private let log: Logger
-    /// Nil for a channel that no adapter made, and after the end.
-    private var adapter: Owner?
+    /// The session, retained while the channel is open; nil for a channel that no adapter made.
+    private var session: (any AnyObject & Sendable)?
     private var channel: (any HostChannel)?
     private var state = State.opening(nil)
     private var reader = ChannelReader()
@@ -42,10 +39,11 @@ final class CreditBasedChannel: ChannelReceiver {
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
     init(
-        to peer: BluetoothAddress, psm: UInt16, of adapter: Owner? = nil, on loop: EventLoop, log: Logger
+        to peer: BluetoothAddress, psm: UInt16, of session: (any AnyObject & Sendable)? = nil, on loop: EventLoop,
+        log: Logger
     ) {
         mark = loop.components.mark("CreditBasedChannel")
-        self.adapter = adapter
+        self.session = session
         self.peer = peer
         self.psm = psm
         self.loop = loop
@@ -65,11 +63,10 @@ final class CreditBasedChannel: ChannelReceiver {
         if case .ended(let reason, _, _) = state { throw reason }
         let call = Promise<Void, BluetoothError>()
         state = .opening(call)
-        do {
-            channel = try host.connect(to: peer, .dynamic(psm: psm), options.socketOptions, self)
-        } catch {
-            throw host.error(error, .openingChannel(operation, psm: psm))
-        }
+        let request = LinkRequest(
+            to: peer, .dynamic(psm: psm), operation, options.socketOptions,
+            until: options.timeout.map { loop.now.advanced(by: $0) })
+        channel = try host.connect(request, self)
         do {
             try await call.value(operation, timeout: options.timeout, on: loop)
         } catch {
@@ -108,24 +105,12 @@ final class CreditBasedChannel: ChannelReceiver {
         writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
     }
 
-    /// Handles the end of the channel, which may be caused by the adapter.
-    func channelEnded(_ failure: ChannelFailure) {
-        guard let channel else { return }
+    func securityChanged(_ event: SecurityEvent) {}
+
+    func channelEnded(_ reason: BluetoothError) {
+        guard channel != nil else { return }
         if case .ended = state { return release() }
-        let wasOpen = isOpen
-        let other = channel.error(
-            failure,
-            wasOpen
-                ? .channel(peer)
-                : .openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm: psm))
-        let end = { (reason: BluetoothError) in
-            self.finish(
-                reason, isRegular: wasOpen && failure.kind == .closedByPeer && !reason.concernsAdapter)
-        }
-        guard let adapter else { return end(other) }
-        if let reason = adapter.channels.reason(of: failure, otherwise: other, isLocal: false, then: end) {
-            end(reason)
-        }
+        finish(reason, isRegular: isOpen && reason.disconnectReason == .remote)
     }
 
     // MARK: The end
@@ -143,7 +128,7 @@ final class CreditBasedChannel: ChannelReceiver {
 
     private func release() {
         channel?.close()
-        (channel, adapter) = (nil, nil)
+        (channel, session) = (nil, nil)
         guard case .ended(let reason, let isRegular, .some) = state else { return }
         state = .ended(reason, isRegular: isRegular, closing: nil)
         endWaiters.succeedAll(reason)
@@ -197,11 +182,7 @@ final class CreditBasedChannel: ChannelReceiver {
         guard let channel else {
             throw BluetoothError(.disconnected, operation("read the security level"), "The channel is not open yet.")
         }
-        do throws(ChannelFailure) {
-            return try channel.security()
-        } catch {
-            throw channel.error(error, .channel(peer))
-        }
+        return try channel.security()
     }
 
     // MARK: Reading

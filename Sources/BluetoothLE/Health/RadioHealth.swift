@@ -57,6 +57,12 @@ final class RadioHealth {
     /// Whether an unavailable adapter returns if the recovery succeeds.
     var willRestoreAdapter: Bool { machine.willRestoreAdapter || isRecoveredElsewhere }
 
+    /// The number of other programs' links; nil if they cannot be counted.
+    var otherLinkCount: Int? {
+        // The host reports a link's end before its channels do.
+        host.countLinks().map { max(0, $0 - ownLinkCount) }
+    }
+
     /// The present health.
     var health: AdapterHealth { machine.health }
 
@@ -187,8 +193,7 @@ final class RadioHealth {
                 run(machine.probed(isAnswered: isAnswered, at: loop.now))
             }
         case .countLinks:
-            let others = host.countLinks().map { max(0, $0 - ownLinkCount) }
-            run(machine.counted(own: ownLinkCount, others: others, at: loop.now))
+            run(machine.counted(own: ownLinkCount, others: otherLinkCount, at: loop.now))
         case .perform(let step):
             host.perform(step) { [weak self] failure in
                 guard let self else { return }

@@ -1,8 +1,9 @@
 import BluetoothSockets
 import BluetoothKernelHost
+import BluetoothLoop
 import Logging
 
-// The adapters of a kernel: the machine's own, or another that a program passes.
+// The adapters of a source: this machine's kernel, or another that a program passes.
 extension Adapter {
     /// Opens an adapter and checks that it supports LE.
     ///
@@ -21,37 +22,37 @@ extension Adapter {
     ///     kernel changes it only while the adapter is off, so a powered adapter is switched off and on for it, which
     ///     ends the activity of other programs on it, unless `power` is `PowerPolicy.leave`.
     ///   - recovery: what happens when the controller does not answer, or a scan no longer receives anything.
-    ///   - kernel: the kernel of the adapter; nil for the machine's own.
+    ///   - source: the source of the adapter; nil for this machine's kernel.
     ///   - log: receives PDUs and packets as `trace`, oddities as `debug`.
-    ///   - trace: a capture of the same kernel, which records the adapter's packets. Without one, `BLUETOOTH_TRACE=FILE` in
+    ///   - trace: a capture of the same source, which records the adapter's packets. Without one, `BLUETOOTH_TRACE=FILE` in
     ///     the environment names a new file that records those of the machine's own kernel, or of `.environment`.
     /// - Throws: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.notPermitted`, `.unsupported`, each
     ///   with the fix. Where several adapters were tried, the message has the reason for each.
     public static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
         bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        recovery: RecoveryOptions = RecoveryOptions(), on kernel: (any BluetoothKernel)? = nil,
+        recovery: RecoveryOptions = RecoveryOptions(), on source: (any AdapterSource)? = nil,
         log: Logger = Logger(label: "bluetooth.adapter"),
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
-        let kernel = try chosenKernel(kernel, .init("open \(selector)"))
-        let trace = try await EnvironmentTrace.trace(trace, on: kernel)
-        return try await open(
+        let source = try chosenSource(source, .init("open \(selector)"))
+        let trace = try await EnvironmentTrace.trace(trace, on: source)
+        let session = try await DetachedSession(on: source.loop).open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            recovery: recovery, of: KernelProvider(kernel, trace: trace?.synthesis), log: log, trace: trace)
+            recovery: recovery, of: source.provider(recordedBy: trace?.synthesis), log: log, trace: trace)
+        return Adapter(session)
     }
 
     /// All adapters of this machine, lowest index first. Needs no privilege.
     /// - Parameters:
     ///   - bonds: the store of the static addresses of adapters without a public one.
-    ///   - kernel: the kernel of the adapters; nil for the machine's own.
+    ///   - source: the source of the adapters; nil for this machine's kernel.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
     public static func all(
-        bonds: BondStorage = .standard, on kernel: (any BluetoothKernel)? = nil
+        bonds: BondStorage = .standard, on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
-        let provider = KernelProvider(try chosenKernel(kernel, .init("list adapters")))
-        return try await DetachedSession(on: provider.loop).all(
-            bonds, of: provider, log: Logger(label: "bluetooth.adapter"))
+        let source = try chosenSource(source, .init("list adapters"))
+        return try await DetachedSession(on: source.loop).all(bonds, of: source.provider())
     }
 
     /// Gives an adapter the settings that it had before, for a program that leaves a machine as it found it: power, LE,
@@ -63,16 +64,14 @@ extension Adapter {
     /// for, and every setting is tried, also after a failure. Needs CAP_NET_ADMIN.
     /// - Parameters:
     ///   - former: the adapter's state before, as ``all(bonds:on:)`` returns it.
-    ///   - kernel: the kernel of the adapter; nil for the machine's own.
+    ///   - source: the source of the adapter; nil for this machine's kernel.
     /// - Throws: the first failure: `.noAdapter` when the adapter is absent, `.notPermitted`, `.adapterBlocked`, `.busy`,
     ///   `.timedOut`, `.cancelled`.
     public static func restoreSettings(
-        _ former: AdapterInformation, on kernel: (any BluetoothKernel)? = nil
+        _ former: AdapterInformation, on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) {
-        let provider = KernelProvider(
-            try chosenKernel(kernel, .init("restore the settings", adapter: former.name)))
-        try await DetachedSession(on: provider.loop).restoreSettings(
-            former, of: provider, log: Logger(label: "bluetooth.adapter"))
+        let source = try chosenSource(source, .init("restore the settings", adapter: former.name))
+        try await DetachedSession(on: source.loop).restoreSettings(former, of: source.provider())
     }
 
     /// A stream of the machine's adapters as they appear, change and disappear, beginning with
@@ -81,28 +80,27 @@ extension Adapter {
     /// Leaving the loop ends the stream and nothing else. It throws `.overflow` when 1024 changes wait for the
     /// consumer, and an error when the kernel's management interface ends. The release of a radio switch is reported at
     /// once where `/dev/rfkill` may be read, otherwise with the adapter's next change.
-    /// - Parameter kernel: the kernel of the adapters; nil for the machine's own.
+    /// - Parameter source: the source of the adapters; nil for this machine's kernel.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
     public static func changes(
-        on kernel: (any BluetoothKernel)? = nil
+        on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let operation = BluetoothError.Operation("follow the adapters")
-        let provider = KernelProvider(try chosenKernel(kernel, operation))
-        return try await DetachedSession(on: provider.loop).changes(
-            operation, of: provider, log: Logger(label: "bluetooth.adapter"))
+        let source = try chosenSource(source, operation)
+        return try await DetachedSession(on: source.loop).changes(operation, of: source.provider())
     }
 }
 
 extension Diagnosis {
     /// Examines the Bluetooth set-up. Needs no privilege and changes nothing.
-    /// - Parameter kernel: the kernel to examine; nil for the machine's own.
-    public static func run(on kernel: (any BluetoothKernel)? = nil) async -> Diagnosis {
-        let chosen: any BluetoothKernel
+    /// - Parameter source: the source to examine; nil for this machine's kernel.
+    public static func run(on source: (any AdapterSource)? = nil) async -> Diagnosis {
+        let kernel: any BluetoothKernel
         do {
-            chosen = try chosenKernel(kernel, .init("look"))
+            kernel = try chosenSource(source, .init("look")).kernel(.init("look"))
         } catch {
             return Diagnosis(findings: [finding("process", error)])
         }
-        return await look(at: chosen) { () throws(BluetoothError) in try await Adapter.all(on: chosen) }
+        return await look(at: kernel) { () throws(BluetoothError) in try await Adapter.all(on: kernel) }
     }
 }

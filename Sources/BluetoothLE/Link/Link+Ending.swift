@@ -9,4 +9,9 @@ extension Link {
         }
         await channels.endLink(of: channel, timeout: timeout) { disconnect() }
     }
+
+    /// Handles the end of a bearer, from either side.
+    func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError) {
+        if let id = bearer.id { enhancedBearersIfAny?.end(id, reason) } else { finish(reason) }
+    }
 }

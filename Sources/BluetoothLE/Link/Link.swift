@@ -62,7 +62,7 @@ final class Link {
         /// The number of callers that have the connection besides the first.
         var otherCallers = 0
         /// The owner of the connection.
-        var keeper: ((Connection) -> Void)?
+        weak var keeper: KeptConnections?
         var waiters = WaiterList<BluetoothError, BluetoothError>()
     }
 
@@ -83,8 +83,6 @@ final class Link {
     private var parts = LinkParts()
     /// How long other links wait for this one.
     private(set) var patience = LinkPatience()
-    /// Whether the host encrypts the link automatically as it comes up.
-    private var encryptsAtOnce = false
 
     init(
         to peer: BluetoothAddress, as role: ConnectionRole = .central,
@@ -137,22 +135,18 @@ final class Link {
     // MARK: Opening
 
     /// Connects the attribute channel; returns when the link is established.
-    nonisolated(nonsending) func open(
-        options: L2CAPOptions, timeout: Duration?
-    ) async throws(BluetoothError) {
-        let operation = BluetoothError.Operation("connect", peer: peer)
+    /// - Throws: also `.preempted`: by others, or as the host must be prepared again.
+    nonisolated(nonsending) func open(_ request: LinkRequest) async throws(BluetoothError) {
+        let (operation, timeout) = (request.operation, request.remaining(at: loop.now))
         let call = Promise<Void, BluetoothError>()
         state = .opening(nil, call)
-        encryptsAtOnce = options.security != nil
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let channel = try adapter.hostChannels.connect(to: peer, .attribute, options, LinkReceiver(self))
+            let channel = try adapter.hostChannels.connect(request, LinkReceiver(self))
             if case .opening = state { state = .opening(channel, call) } else { channel.close() }
         } catch {
-            let own = adapter.hostChannels.error(error, .connecting(operation))
-            let reason = reason(of: error, otherwise: own) ?? own
-            finish(reason)
-            throw reason
+            finish(error)
+            throw error
         }
         do {
             try await call.value(operation, timeout: timeout, on: loop)
@@ -163,9 +157,6 @@ final class Link {
             throw error
         }
     }
-
-    /// Notifies the host that the peer has responded, which confirms the link.
-    func confirmLink() { attributeChannel?.confirmLink() }
 
     /// Gives up an attempt without an answer, so that another gets its turn.
     func preempt() {
@@ -186,11 +177,9 @@ final class Link {
 
     /// Takes ownership of the attribute channel of an incoming connection; returns its receiver.
     ///
-    /// - Parameter onEnd: called on the loop when the link has ended.
-    func accept(
-        _ channel: any HostChannel, onEnd: @escaping (Connection) -> Void
-    ) -> any ChannelReceiver {
-        followers.keeper = onEnd
+    /// - Parameter keeper: releases the connection when the link has ended.
+    func accept(_ channel: any HostChannel, keptBy keeper: KeptConnections? = nil) -> any ChannelReceiver {
+        followers.keeper = keeper
         establish(channel)
         attach()
         return LinkReceiver(self)
@@ -199,22 +188,24 @@ final class Link {
     /// Sets the program's handle.
     func setHandle(_ connection: Connection) { handle = connection }
 
-    /// Sets the owner of the connection; `onEnd` is called on the loop when the link has ended.
-    func keep(_ onEnd: @escaping (Connection) -> Void) { followers.keeper = onEnd }
+    /// The owner of the connection, which releases it when the link has ended.
+    var keeper: KeptConnections? {
+        get { followers.keeper }
+        set { followers.keeper = newValue }
+    }
 
     /// Registers the link with the host.
     ///
     /// While a link is being encrypted, which starts with it on request, its handle may be unknown; such a link is
     /// registered afterwards.
     private func attach() {
-        guard let adapter, case .up(let bearer, nil) = state else { return }
-        guard let handle = bearer.channel.linkHandle else { return }
-        let link = adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
+        guard adapter != nil, case .up(let bearer, nil) = state else { return }
+        let link = bearer.channel.attach { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) }
+        }
         state = .up(bearer, link.map { LinkAttachment($0) })
     }
 
     private func establish(_ channel: any HostChannel) {
-        channel.beginRecord(isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
         state = .up(ATTBearer(channel, of: self), nil)
         adapter?.registry.add(self)
@@ -231,7 +222,7 @@ final class Link {
         switch state {
         case .up(let bearer, let attachment):
             if attachment == nil { attach() }
-            if protectionIfAny?.encryptionMayBeOver(self) != false { bearer.channelIsWritable() }
+            bearer.channelIsWritable()
         // Nil if the host reports an event before it has returned the channel.
         case .opening(let channel, let call):
             guard let channel else { return }
@@ -242,25 +233,12 @@ final class Link {
         }
     }
 
-    func channelEnded(_ error: ChannelFailure) {
+    func channelEnded(_ reason: BluetoothError) {
         switch state {
-        case .up(let bearer, _): bearer.channelEnded(error)
-        case .opening(let channel, _): openingFailed(channel, error)
+        case .up(let bearer, _): bearer.channelEnded(reason)
+        case .opening: finish(reason)
         case .ended: break
         }
-    }
-
-    private func openingFailed(_ channel: (any HostChannel)?, _ error: ChannelFailure) {
-        let context = ChannelContext.connecting(.init("connect", peer: peer))
-        guard var failure = channel?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
-            return
-        }
-        // The host ends a link that it cannot encrypt, perhaps before its beginning is handled here.
-        let isRefused = error.kind == .notSecured && !failure.isRetryable
-        if encryptsAtOnce, isRefused || error.kind == .aborted && failure.code == .noAdapter {
-            failure = .pairing(failure.operation, .keyMissing, end: failure)
-        }
-        if let reason = reason(of: error, otherwise: failure) { finish(reason) }
     }
 
     // MARK: The end
@@ -271,7 +249,7 @@ final class Link {
         bondedPeerIfAny?.persistClientState(self)
         var reason = isConnected ? protection.explaining(reason, self) : reason
         reason = adapter?.explaining(reason) ?? reason
-        let (former, attachment) = (state, attachment)
+        let former = state
         state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)
         pairings?.endDialogs(addresses)
@@ -291,11 +269,8 @@ final class Link {
         peerRequestsIfAny?.end(reason)
         registry?.remove(self)
         pairings?.linkEnded()
-        attachment?.host.end(reason)
-        former.bearer?.channel.endRecord(reason)
         followers.waiters.succeedAll(reason)
-        if let connection { followers.keeper?(connection) }
-        followers.keeper = nil
+        if let connection { keeper?.remove(connection) }
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
 
@@ -330,7 +305,7 @@ final class Link {
     var isConnected: Bool { if case .up = state { true } else { false } }
 
     /// Whether the attribute channel has ended, perhaps before the reason is known.
-    var hasChannelEnded: Bool { state.bearer?.core.sending == .ended }
+    var hasChannelEnded: Bool { state.bearer?.channel.isOpen == false }
 
     nonisolated(nonsending) func disconnected() async -> BluetoothError {
         if let endReason { return endReason }
@@ -396,13 +371,7 @@ final class Link {
     var attributeChannel: (any HostChannel)? { mainBearer?.channel }
 
     func security() throws(BluetoothError) -> LinkSecurity {
-        let operation = BluetoothError.Operation("read the security level", peer: peer)
-        let bearer = try bearer(for: operation)
-        do throws(ChannelFailure) {
-            return try bearer.channel.security()
-        } catch {
-            throw bearer.channel.error(error, .link(peer))
-        }
+        try bearer(for: .init("read the security level", peer: peer)).channel.security()
     }
 
     // MARK: Local values

@@ -2,7 +2,7 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 /// A request to the peer whose outcome is reported by ``LinkEvent``s.
-package enum LinkRequest: Sendable {
+package enum AttributeRequest: Sendable {
     /// Reads a whole value.
     case read(any RemoteAttribute)
     /// Writes a value and waits for the peer's response.
@@ -19,11 +19,11 @@ package enum LinkEvent: Sendable {
     /// The peer's attributes in a range have changed; in order with its values.
     case servicesChanged(AttributeHandleRange)
     /// The host has accepted the first packet of a request: a command submitted now follows it.
-    case began(LinkRequest.ID)
+    case began(AttributeRequest.ID)
     /// The peer has responded to a request: with the value of a read; empty for a write.
-    case answered(LinkRequest.ID, [UInt8])
+    case answered(AttributeRequest.ID, [UInt8])
     /// A request has failed or was cancelled.
-    case failed(LinkRequest.ID, BluetoothError)
+    case failed(AttributeRequest.ID, BluetoothError)
 }
 
 /// The receiver of a link's events, on the loop and in the order received.
@@ -43,11 +43,11 @@ final class LinkEvents {
 
 /// The reporter of one request's outcome.
 final class RequestReport {
-    private let id: LinkRequest.ID
+    private let id: AttributeRequest.ID
     private let events: LinkEvents
     private var hasBegun = false
 
-    init(_ id: LinkRequest.ID, to events: LinkEvents) {
+    init(_ id: AttributeRequest.ID, to events: LinkEvents) {
         (self.id, self.events) = (id, events)
     }
 
@@ -72,7 +72,7 @@ extension Link {
     }
 
     /// Performs a request; returns after its outcome has been reported.
-    nonisolated(nonsending) func perform(_ request: LinkRequest, as id: LinkRequest.ID) async {
+    nonisolated(nonsending) func perform(_ request: AttributeRequest, as id: AttributeRequest.ID) async {
         let report = RequestReport(id, to: events)
         do throws(BluetoothError) {
             switch request {
@@ -91,7 +91,7 @@ extension Connection {
     package func sendEvents(to receiver: (any LinkEventReceiver)?) { core.value.sendEvents(to: receiver) }
 
     /// Performs a request; returns after its outcome has been reported to the receiver.
-    package nonisolated(nonsending) func perform(_ request: LinkRequest, as id: LinkRequest.ID) async {
+    package nonisolated(nonsending) func perform(_ request: AttributeRequest, as id: AttributeRequest.ID) async {
         await core { await $0.perform(request, as: id) }
     }
 }

@@ -45,7 +45,9 @@ extension LinkRegistry {
     var isEmpty: Bool { links.isEmpty && attempts == 0 }
 
     /// The links to a device, under any of the addresses that the host has, or had, for it.
-    func links(to peer: BluetoothAddress) -> [Link] { all.filter { $0.peer == peer || $0.hostIdentity == peer } }
+    func links(to peer: BluetoothAddress, _ privateAddress: BluetoothAddress? = nil) -> [Link] {
+        all.filter { $0.peer == peer || $0.hostIdentity == peer || $0.hostIdentity == privateAddress }
+    }
 
     /// The link to a device of which the host reports a step of pairing: the newest, since an earlier one remains until
     /// the reason of its end is known. Of a device that claims another's identity, the one that pairs.
@@ -71,12 +73,11 @@ extension LinkRegistry {
         switch progress {
         case .answered(let agrees):
             if agrees { link.protection.agrees() }
-            link.protection.pairingProgressed(link)
-        case .failed: link.protection.pairingFailed(link)
-        case .keyMade(let key):
+        case .failed(let failure): link.protection.pairingFailed(link, failure)
+        case .keyMade(let isStored):
             // A device can claim the identity of another: its key is no matter of a link with the bond's key.
             guard !link.bondedPeer.isBonded(link) || link.protection.isPairing else { return }
-            link.protection.keyWasMade(key)
+            link.protection.keyWasMade(isStored: isStored)
         }
     }
 
@@ -90,12 +91,10 @@ extension LinkRegistry {
 
 /// The services of the adapter that links use.
 final class LinkEnvironment {
-    /// Opens the links' channels and explains their ends.
+    /// Opens the links' channels.
     let hostChannels: any HostChannels
     private let adapterRecord: AdapterRecord
     let registry: LinkRegistry
-    /// The host's link events.
-    let links: any HostLinks
     /// The names of devices and the identities behind their addresses.
     let identities: DeviceIdentities
     let bonds: BondManager
@@ -105,13 +104,12 @@ final class LinkEnvironment {
 
     init(
         of adapterRecord: AdapterRecord, by hostChannels: any HostChannels, _ registry: LinkRegistry,
-        _ links: any HostLinks, _ identities: DeviceIdentities, _ bonds: BondManager, _ pairings: Pairings,
-        _ channels: ChannelMaker
+        _ identities: DeviceIdentities, _ bonds: BondManager, _ pairings: Pairings, _ channels: ChannelMaker
     ) {
         self.hostChannels = hostChannels
         self.adapterRecord = adapterRecord
         self.registry = registry
-        (self.links, self.identities) = (links, identities)
+        self.identities = identities
         self.bonds = bonds
         self.pairings = pairings
         self.channels = channels

@@ -1,7 +1,6 @@
 import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
-import Synchronization
 
 /// The options of incoming connections.
 public struct IncomingConnectionOptions: Hashable, Sendable {
@@ -47,24 +46,17 @@ public struct IncomingConnectionOptions: Hashable, Sendable {
 /// The incoming connections that the program accepts: their listener, and those that are up.
 final class AcceptedLinks: Sendable {
     let listener: Listener<Connection>
-    /// In the order of their arrival.
-    private let links = Mutex<[Connection]>([])
+    let kept = KeptConnections()
 
     init(_ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation, on loop: EventLoop) {
         listener = Listener(capacity: options.bufferCapacity, policy: .dropOldest, operation, on: loop)
     }
 
-    var connections: [Connection] { links.withLock { $0 } }
+    var connections: [Connection] { kept.all }
 
     /// Stores a connection and delivers it to the loop.
     func add(_ connection: Connection) {
-        links.withLock { $0.append(connection) }
+        kept.add(connection)
         listener.channel.send(connection)
-    }
-
-    /// Removes a connection whose link has ended.
-    func remove(_ connection: Connection) {
-        // The caller retains the connection, so that it is not released under the lock.
-        links.withLock { links in links.removeAll { $0 === connection } }
     }
 }

@@ -18,7 +18,6 @@ final class IncomingLinks {
     private let server: LocalServer
     private let registry: LinkRegistry
     private let pairings: Pairings
-    private let hostLinks: any HostLinks
     private let loop: EventLoop
     private let log: Logger
     /// The listener for unaccepted links. The kernel prefers the program's own listener, which is newer.
@@ -27,25 +26,26 @@ final class IncomingLinks {
     private(set) var accepted: AcceptedLinks? {
         didSet { useMayHaveChanged() }
     }
-    /// The links that the program has not accepted, oldest first.
-    private(set) var unclaimed: [Connection] = []
+    private let unclaimedConnections = KeptConnections()
     /// Whether an advertising set is connectable.
     var isAdvertised = false
     private var isClosed = false
 
     init(
         making maker: LinkMaker, _ server: LocalServer, _ registry: LinkRegistry, _ pairings: Pairings,
-        _ hostLinks: any HostLinks, on loop: EventLoop, log: Logger
+        on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("IncomingLinks")
         self.maker = maker
         self.server = server
         self.registry = registry
         self.pairings = pairings
-        self.hostLinks = hostLinks
         self.loop = loop
         self.log = log
     }
+
+    /// The links that the program has not accepted, oldest first.
+    var unclaimed: [Connection] { unclaimedConnections.all }
 
     /// Whether this object listens for links that the program does not accept.
     var isServing: Bool { listener != nil }
@@ -65,21 +65,11 @@ final class IncomingLinks {
         if listener == nil { reportOtherListener() }
         let links = AcceptedLinks(options, operation, on: loop)
         // Before the first link arrives, so that it can have enhanced bearers.
-        if options.enhancedBearers > 0 {
-            do {
-                try listenForEnhancedBearers(links.listener, options)
-            } catch {
-                throw maker.channels.error(error, .listeningForBearers(operation))
-            }
-        }
-        do {
-            try links.listener.listen(.attribute, by: maker.channels, options.socketOptions) {
-                [weak self, weak links] channel in
-                guard let self, let links else { return nil }
-                return accept(channel, for: links, options)
-            }
-        } catch {
-            throw maker.channels.error(error, .listening(operation))
+        if options.enhancedBearers > 0 { try listenForEnhancedBearers(links.listener, options, operation) }
+        try links.listener.listen(.attribute, by: maker.channels, options.socketOptions, operation) {
+            [weak self, weak links] channel in
+            guard let self, let links else { return nil }
+            return accept(channel, for: links, options)
         }
         let bound = LoopBound((WeakReference(to: self), WeakReference(to: links)), on: loop)
         links.listener.whenEnded {
@@ -87,8 +77,6 @@ final class IncomingLinks {
             if let links = links.object { incoming.object?.stopAccepting(links) }
         }
         server.reportFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
-        // Before the first link arrives, so that none of the controller's events is missed.
-        hostLinks.beginFollowing()
         accepted = links
         claim(for: links)
         return links
@@ -98,30 +86,24 @@ final class IncomingLinks {
         guard let accepted, accepted === links else { return }
         self.accepted = nil
         server.reportFeatures([])
-        hostLinks.endFollowing()
         offersChanged()
     }
 
     private func accept(
         _ channel: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
     ) -> any ChannelReceiver {
-        let (connection, receiver) = make(channel, options) { [weak links] in links?.remove($0) }
-        // A link that has already ended was reported to `onEnd` before it was stored.
+        let (connection, receiver) = make(channel, options, keptBy: links.kept)
+        // A link that has already ended would stay.
         if connection.isConnectedNow { links.add(connection) }
         return receiver
     }
 
     /// Delivers the unaccepted links to the program.
     private func claim(for links: AcceptedLinks) {
-        for connection in takeUnclaimed() {
-            connection.core.value.keep { [weak links] in links?.remove($0) }
+        for connection in unclaimedConnections.takeAll() {
+            connection.core.value.keeper = links.kept
             links.add(connection)
         }
-    }
-
-    private func takeUnclaimed() -> [Connection] {
-        defer { unclaimed = [] }
-        return unclaimed
     }
 
     // MARK: Serving
@@ -139,16 +121,12 @@ final class IncomingLinks {
         reportOtherListener()
         let options = IncomingConnectionOptions()
         do {
-            listener = try maker.channels.listen(.attribute, options.socketOptions) { [weak self] channel in
-                guard let self else { return nil }
-                return serve(channel, options)
-            }
-            hostLinks.beginFollowing()
+            listener = try maker.channels.listen(
+                .attribute, options.socketOptions, maker.operation("serve connections")
+            ) { [weak self] channel in self?.serve(channel, options) }
         } catch {
             // Not fatal: published services are also served on outgoing connections.
-            let operation = maker.operation("serve connections")
-            let reason = maker.channels.error(error, .listening(operation))
-            log.warning("incoming connections are not served: \(reason)")
+            log.warning("incoming connections are not served: \(error)")
         }
     }
 
@@ -168,14 +146,13 @@ final class IncomingLinks {
         guard let listener else { return }
         self.listener = nil
         listener.close()
-        hostLinks.endFollowing()
     }
 
     /// Stops listening and ends the unaccepted links.
     func endServing() {
         stopServing()
         useMayHaveChanged()
-        for connection in takeUnclaimed() { connection.disconnectNow() }
+        for connection in unclaimedConnections.takeAll() { connection.disconnectNow() }
     }
 
     /// Ends all listening when the adapter is closed.
@@ -194,34 +171,33 @@ final class IncomingLinks {
                 metadata: ["peer": "\(channel.peer)"])
             return nil
         }
-        let (connection, receiver) = make(channel, options) { [weak self] connection in
-            self?.unclaimed.removeAll { $0 === connection }
-        }
-        // A link that has already ended was reported to `onEnd` before it was stored.
-        if connection.isConnectedNow { unclaimed.append(connection) }
+        let (connection, receiver) = make(channel, options, keptBy: unclaimedConnections)
+        // A link that has already ended would stay.
+        if connection.isConnectedNow { unclaimedConnections.add(connection) }
         return receiver
     }
 
     // MARK: Channels
 
-    /// Makes a connection of an incoming channel; `onEnd` is called on the loop after its link has ended.
+    /// Makes a connection of an incoming channel; `keeper` releases it when its link has ended.
     private func make(
-        _ channel: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
+        _ channel: any HostChannel, _ options: IncomingConnectionOptions, keptBy keeper: KeptConnections
     ) -> (connection: Connection, receiver: any ChannelReceiver) {
         let connection = maker.makeConnection(
             to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security)
-        return (connection, connection.core.value.accept(channel, onEnd: onEnd))
+        return (connection, connection.core.value.accept(channel, keptBy: keeper))
     }
 
     /// Listens for enhanced bearers of any link, whichever side made the link.
     private func listenForEnhancedBearers(
-        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions
-    ) throws(ChannelFailure) {
+        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
         let socketOptions = L2CAPOptions(
             security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
             flowControl: .enhancedCreditBased)
         try listener.listen(
-            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions
+            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions,
+            operation
         ) { [registry] channel in
             // The newest link to a device is the one that is up; see ``LinkRegistry``.
             let link = registry.all.last {

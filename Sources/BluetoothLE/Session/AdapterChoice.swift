@@ -1,8 +1,30 @@
 import BluetoothHost
-import BluetoothSockets
+import BluetoothLoop
 
 /// The errors that end when an adapter is plugged in, powered on or released by its radio switch.
 private let curable: Set<BluetoothError.Code> = [.noAdapter, .adapterOff, .adapterBlocked]
+
+/// The wait for a change of the adapters.
+private final class ChangeWait: DirectoryReceiver {
+    private var change = Promise<Void, BluetoothError>()
+    private var end: BluetoothError?
+
+    /// The promise of a change from now on.
+    func next() -> Promise<Void, BluetoothError> {
+        change = Promise()
+        if let end { change.fail(end) }
+        return change
+    }
+
+    func receive(_ event: DirectoryEvent) {
+        if case .ended(let reason) = event {
+            end = reason
+            change.fail(reason)
+        } else {
+            change.succeed()
+        }
+    }
+}
 
 // The selection of the adapter to open.
 extension HostDirectory {
@@ -15,8 +37,11 @@ extension HostDirectory {
     ) async throws(BluetoothError) -> AdapterInformation {
         let operation = BluetoothError.Operation("open \(selector)")
         let deadline = limit.map { loop.now.advanced(by: $0) }
+        let changes = ChangeWait()
+        receiver = changes
+        defer { receiver = nil }
         while true {
-            let count = changeCount
+            let change = changes.next()
             let reason: BluetoothError
             do throws(BluetoothError) {
                 return try await firstThatWorks(selector, requirements, store, operation)
@@ -26,7 +51,7 @@ extension HostDirectory {
             }
             do throws(BluetoothError) {
                 let remaining = deadline.map { loop.now.duration(to: $0) }
-                try await change(since: count, operation, timeout: remaining ?? .zero)
+                try await change.value(operation, timeout: remaining ?? .zero, on: loop)
             } catch {
                 throw error.code == .timedOut ? reason : error
             }
@@ -41,7 +66,7 @@ extension HostDirectory {
         var errors: [BluetoothError] = []
         for information in matching.filter(\.isPowered) + matching.filter({ !$0.isPowered }) {
             do throws(BluetoothError) {
-                return try await prepare(information, requirements, store: store)
+                return try await bring(information, to: .ready(requirements), store: store)
             } catch {
                 if error.code == .cancelled { throw error }
                 errors.append(error)

@@ -25,21 +25,4 @@ extension AdapterSession {
     func bondChanges() async -> BoundedStream<BondChange> {
         bondManager.bondChanges(operation("follow the bonds"), keeping: self)
     }
-
-    /// Connects the bonds with the links, pairings and address resolution.
-    func followBonds() {
-        bondManager.follow(
-            BondManager.Observer(
-                links: { [links] identity, privateAddress in
-                    links.all.filter {
-                        $0.peer == identity || $0.hostIdentity == identity || $0.hostIdentity == privateAddress
-                    }
-                },
-                hasPaired: { [weak pairings = pairings.value] identity, privateAddress in
-                    pairings?.hasPaired(with: identity, privateAddress) == true
-                },
-                onRefused: { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) },
-                isConnected: { [links] identity in links.all.contains { $0.identity == identity } },
-                onKeysChanged: { [identities] keys in identities.setKeys(keys) }))
-    }
 }

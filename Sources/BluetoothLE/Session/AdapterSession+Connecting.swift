@@ -46,21 +46,15 @@ extension AdapterSession {
         links.attempts += 1
         defer { attemptEnds() }
         try await pairings.value.prepareLink(.init("connect", peer: peer))
-        let initial = try await beginInitialParameters(settings, for: peer, until: time.end)
-        let onPHYs: UInt64?
-        do {
-            onPHYs = try await beginConnecting(options, to: peer, until: time.end)
+        let request = try request(to: peer, options, settings, until: time.end)
+        do throws(BluetoothError) {
+            try await host.channels.prepare(request)
         } catch {
-            if let initial { host.links.endInitialParameters(initial) }
-            throw error
+            throw health.failed(error, by: peer)
         }
-        host.links.beginFollowing()
-        await host.scanning.prepareToConnect(timeout: time.remaining(at: loop.now))
         if options.bondLevel != nil { pairings.value.beginEncrypting(peer) }
-        let result = await establish(peer, options, within: &time)
-        host.links.endFollowing()
-        if let initial { host.links.endInitialParameters(initial) }
-        if let onPHYs { host.links.endConnecting(onPHYs) }
+        let result = await establish(request, options, within: &time)
+        request.end()
         let connection: Connection
         do throws(BluetoothError) {
             connection = try result.get()
@@ -102,7 +96,7 @@ extension AdapterSession {
             }
             throw await end(connection, error, isAgain: isAgain)
         }
-        connection.core.value.confirmLink()
+        request.isAnswered = true
         try await apply(settings, options, to: connection)
         return connection
     }
@@ -145,26 +139,16 @@ extension AdapterSession {
         }
     }
 
-    /// Has links to a device begin with the connection parameters of the settings, if there are any.
-    private func beginInitialParameters(
-        _ settings: LinkSettings, for peer: BluetoothAddress, until deadline: KernelInstant?
-    ) async throws(BluetoothError) -> UInt64? {
-        guard let parameters = settings.parameters else { return nil }
-        return try await host.links.beginInitialParameters(
-            try parameters.parameters(.init("connect", peer: peer)), for: peer,
-            timeout: deadline.map { loop.now.duration(to: $0) })
-    }
-
-    /// Has the host look for a device on the PHYs that the options require.
-    /// - Throws: `.unsupported` if the controller lacks one of them.
-    private func beginConnecting(
-        _ options: ConnectionOptions, to peer: BluetoothAddress, until deadline: KernelInstant?
-    ) async throws(BluetoothError) -> UInt64? {
-        let phys = (options.phys ?? []).union(options.isHeardOnCoded ? .leCoded : [])
-        guard !phys.subtracting(.le1M).isEmpty else { return nil }
-        return try await host.links.beginConnecting(
-            on: phys, .init("connect", peer: peer, adapter: information.name),
-            timeout: deadline.map { loop.now.duration(to: $0) })
+    /// The request for a link with the options.
+    private func request(
+        to peer: BluetoothAddress, _ options: ConnectionOptions, _ settings: LinkSettings,
+        until deadline: KernelInstant?
+    ) throws(BluetoothError) -> LinkRequest {
+        let request = LinkRequest(
+            to: peer, .attribute, .init("connect", peer: peer), options.socketOptions, until: deadline)
+        request.parameters = try settings.parameters?.parameters(request.operation)
+        request.phys = (options.phys ?? []).union(options.isHeardOnCoded ? .leCoded : [])
+        return request
     }
 
     /// Ends a link that is not returned; returns the error of the attempt.
@@ -176,13 +160,14 @@ extension AdapterSession {
 
     /// Connects, and waits for room for another link as the options allow.
     private func establish(
-        _ peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
+        _ request: LinkRequest, _ options: ConnectionOptions, within time: inout ConnectTime
     ) async -> Result<Connection, BluetoothError> {
+        let (peer, operation) = (request.peer, request.operation)
         guard time.room != nil else {
             guard options.isAdmitted || !slots.isClaimed else {
-                return .failure(.linkLimitReached(.init("connect", peer: peer), nil))
+                return .failure(.linkLimitReached(operation, nil))
             }
-            let result = await tryToEstablish(peer, options, until: time.end)
+            let result = await tryToEstablish(request, options)
             if result.wasRefusedForRoom { slots.refused(nil) }
             return result
         }
@@ -193,13 +178,14 @@ extension AdapterSession {
                 scheduler.connect(to: peer, waitsForRoom: true)
                 defer { scheduler.connect(to: peer, waitsForRoom: false) }
                 try await slots.waitForTurn(
-                    place, until: start.advanced(by: time.room ?? .zero), .init("connect", peer: peer))
+                    place, until: start.advanced(by: time.room ?? .zero), operation)
             } catch {
                 slots.leave(place, hasLink: false)
                 return .failure(error)
             }
             time.waitedForRoom(from: start, to: loop.now)
-            let result = await tryToEstablish(peer, options, until: time.end)
+            request.deadline = time.end
+            let result = await tryToEstablish(request, options)
             guard result.wasRefusedForRoom, !Task.isCancelled else {
                 slots.leave(place, hasLink: (try? result.get()) != nil)
                 return result
@@ -211,14 +197,15 @@ extension AdapterSession {
 
     /// Connects in turn with other attempts, and retries as often as the options allow.
     private func tryToEstablish(
-        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+        _ request: LinkRequest, _ options: ConnectionOptions
     ) async -> Result<Connection, BluetoothError> {
-        let doubt = Doubt(on: loop, before: deadline) { [weak health] in health?.linkStalled(peer) }
+        let (peer, deadline) = (request.peer, request.deadline)
+        let doubt = Doubt(on: loop, before: deadline) { [health] in health.linkStalled(peer) }
         defer { doubt.end() }
         var attempt = 1
         while true {
             do throws(BluetoothError) {
-                return .success(try await attemptOnce(peer, options, until: deadline))
+                return .success(try await attemptOnce(request, options))
             } catch {
                 // A preempted attempt continues, and so does one that timed out although the caller set no time limit.
                 if error.code == .preempted { continue }
@@ -233,32 +220,22 @@ extension AdapterSession {
         }
     }
 
+    /// - Throws: also `.preempted`.
     private func attemptOnce(
-        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+        _ request: LinkRequest, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
-        let turn = try await waitForTurn(for: peer, until: deadline)
-        let remaining = deadline.map { loop.now.duration(to: $0) }
-        let connection = linkMaker.makeConnection(
-            to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.security)
-        let link = connection.core.value
-        scheduler.begin(turn, link)
+        // An earlier wait may have ended with the adapter.
+        try scheduler.checkUsable(request.operation)
+        // Waits for an earlier link to end, which must not take the turn of others.
+        try await host.channels.prepare(request)
+        let turn = try await scheduler.waitForTurn(
+            for: request.peer, timeout: request.remaining(at: loop.now))
         defer { scheduler.endTurn(turn) }
-        try await link.open(options: options.socketOptions(remaining), timeout: remaining)
+        let connection = linkMaker.makeConnection(
+            to: request.peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.security)
+        scheduler.begin(turn, connection.core.value)
+        try await connection.core.value.open(request)
         return connection
-    }
-
-    /// Waits for a turn, and until no earlier link blocks a new one.
-    private func waitForTurn(
-        for peer: BluetoothAddress, until deadline: KernelInstant?
-    ) async throws(BluetoothError) -> UInt64 {
-        let operation = BluetoothError.Operation("connect", peer: peer)
-        while true {
-            try await host.channels.makeWay(to: peer, operation, timeout: deadline.map { loop.now.duration(to: $0) })
-            let turn = try await scheduler.waitForTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
-            // Another link may have begun to end meanwhile.
-            if host.channels.isWayClear(to: peer) { return turn }
-            scheduler.endTurn(turn)
-        }
     }
 }
 
@@ -278,19 +255,14 @@ extension BluetoothError {
     }
 }
 
-extension BluetoothError.Code {
-    /// An attempt was preempted by others; never leaves the library.
-    static let preempted = BluetoothError.Code(rawValue: "preempted")
-}
-
 extension AdapterSession {
     func openChannel(
         to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         try checkUsable()
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
-        await host.scanning.prepareToConnect(timeout: options.timeout)
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
+        try await host.channels.prepare(LinkRequest(to: peer, .dynamic(psm: psm), operation, until: deadline))
         // A host encrypts the link to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
         var isAgain = false

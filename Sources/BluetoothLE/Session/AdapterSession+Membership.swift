@@ -13,17 +13,15 @@ extension AdapterSession {
         return (bondManager.bond(with: peer) != nil, links.connection(to: peer) != nil, links.count)
     }
 
-    /// Has the host report the ends of other programs' links, which it does only for those who follow.
-    package func beginFollowingLinks() { host.links.beginFollowing() }
-
-    package func endFollowingLinks() { host.links.endFollowing() }
+    /// Has the host report the ends of other programs' links as long as the result is retained.
+    package func followLinks() -> any AnyObject & Sendable { host.channels.followLinks() }
 
     /// Waits for room for another link.
     package func waitForRoom(
         _ place: UInt64, until patience: KernelInstant, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        host.links.beginFollowing()
-        defer { host.links.endFollowing() }
+        let following = host.channels.followLinks()
+        defer { withExtendedLifetime(following) {} }
         try await slots.waitForTurn(place, until: patience, operation)
     }
 }

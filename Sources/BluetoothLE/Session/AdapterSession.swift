@@ -70,24 +70,24 @@ package actor AdapterSession: LoopActor {
         localServer = LocalServer(.generic(deviceName: information.localName))
         identities = DeviceIdentities()
         health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
-        let links = LinkRegistry(health)
+        links = LinkRegistry(health)
         scheduler = ConnectScheduler(on: loop)
-        slots = LinkSlots(host.health, host.advertising, links, on: loop)
+        slots = LinkSlots(health, host.advertising, on: loop)
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
-        let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
+        let pairings = Pairings(on: adapterRecord, directory.pairing, loop, bondManager, links, log: log)
         powerState = LoopBound(
             PowerStateMachine(
                 of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, health: health,
                 log: log), on: loop)
         channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, host.links, identities, bondManager, pairings, channels)
+            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings, channels)
         linkMaker = LinkMaker(
             of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         incoming = IncomingLinks(
-            making: linkMaker, localServer, links, pairings, host.links, on: loop, log: log)
+            making: linkMaker, localServer, links, pairings, on: loop, log: log)
         advertising = AdvertisingSets(host.advertising, incoming, on: loop)
-        (self.links, self.pairings) = (links, LoopBound(pairings, on: loop))
+        self.pairings = LoopBound(pairings, on: loop)
     }
 
     nonisolated var information: AdapterInformation { adapterRecord.information }
@@ -127,14 +127,14 @@ package actor AdapterSession: LoopActor {
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         try powerState.value.checkUsable()
-        host.resume(with: information)
+        host.adapterChanged(.available)
     }
 
     /// Connects the components with each other, and begins to follow the adapter.
     func begin() {
         linkMaker.session = self
         channels.session = self
-        followBonds()
+        bondManager.begin(links, identities)
         host.start(HostEvents(to: scanner, health, scheduler, slots, advertising))
         pairings.value.follow()
         followHealth()
@@ -143,13 +143,13 @@ package actor AdapterSession: LoopActor {
     }
 
     private func followHealth() {
-        _ = health.followers.add { [weak scanner, stateSource, advertising = host.advertising] event in
+        _ = health.followers.add { [weak scanner, weak host, stateSource] event in
             switch event {
             // A controller that has lost the scan may have lost more.
-            case .recovered(.restartScan): advertising.sendAgain()
+            case .recovered(.restartScan): host?.adapterChanged(.forgetful)
             case .gaveUp(let reason, _) where !stateSource.value.isReady:
                 scanner?.recoveryFailed(reason)
-                advertising.adapterBecameUnavailable(reason, comesBack: false)
+                host?.adapterChanged(.unavailable(reason, comesBack: false))
             default: break
             }
         }
@@ -157,29 +157,23 @@ package actor AdapterSession: LoopActor {
 
     private func followPowerState() {
         _ = powerState.value.follow {
-            [adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health] turn in
+            [incoming, localServer, channels, pairings, host, bondManager, health] turn in
             switch turn {
-            case .changing(let before, let state, let reason):
-                // A host that has lost an adapter has lost its keys.
-                if before == .absent { bondManager.adapterReturned(as: adapterRecord.information.index) }
+            case .changing(_, let state, let reason):
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
                     // A hardware error, or the answer to the question after it, came before the kernel's power-off.
-                    host.receiveWaiting()
+                    host.adapterChanged(.leaving)
                     health.adapterChanged(isReady: false)
-                    host.suspend(reason)
-                    host.channels.adapterBecameUnavailable(reason)
-                } else {
-                    host.resume(with: adapterRecord.information)
+                    host.adapterChanged(.left(reason))
                 }
             case .changed(_, _, let reason?):
-                host.advertising.adapterBecameUnavailable(reason, comesBack: health.willRestoreAdapter)
+                host.adapterChanged(.unavailable(reason, comesBack: health.willRestoreAdapter))
             case .changed(_, _, nil):
-                host.advertising.adapterBecameAvailable()
+                host.adapterChanged(.available)
                 health.adapterChanged(isReady: true)
             case .ended(let reason):
-                host.channels.close()
-                host.advertising.end(reason)
+                host.adapterChanged(.closing(reason))
                 incoming.close(reason)
                 localServer.close(reason)
                 channels.close(reason)

@@ -1,6 +1,5 @@
 import BluetoothHost
 import BluetoothLoop
-import BluetoothSockets
 import Logging
 
 extension DetachedSession {
@@ -17,10 +16,9 @@ extension DetachedSession {
                 .init("open an adapter"),
                 "A scan cannot count as silent after \(silence.inSeconds); the minimum is \(least.inSeconds).")
         }
-        let directory = provider.makeDirectory(log: log)
-        try await directory.start()
+        let directory = try await provider.makeDirectory(log: log)
         let bondManager = BondManager(
-            bonds.store(of: provider, log: log), limit: bondLimit, keys: directory.makeKeys(), log: log)
+            bonds.store(of: provider, log: log), limit: bondLimit, directory.pairing, on: loop, log: log)
         let requirements = AdapterRequirements(power: power, privacy: privacy)
         let information = try await directory.choose(selector, requirements, waitingFor: limit, store: bondManager)
         // The components are made on the loop, whatever the caller's executor.
@@ -32,44 +30,47 @@ extension DetachedSession {
     }
 
     /// All adapters, lowest index first.
-    func all(_ bonds: BondStorage, of provider: any HostProvider, log: Logger) async throws(BluetoothError)
-        -> [AdapterInformation]
-    {
-        let directory = provider.makeDirectory(log: log)
-        try await directory.start()
+    func all(_ bonds: BondStorage, of provider: any HostProvider) async throws(BluetoothError) -> [AdapterInformation] {
+        let log = Logger(label: "bluetooth.adapter")
+        let directory = try await provider.makeDirectory(log: log)
         defer { directory.close(.cancelled(.init("list adapters"))) }
-        return await directory.adapters(
-            store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
+        return await directory.adapters(store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
     }
 
     /// Gives an adapter the settings that it had before; see ``Adapter/restoreSettings(_:on:)``.
-    func restoreSettings(
-        _ former: AdapterInformation, of provider: any HostProvider, log: Logger
-    ) async throws(BluetoothError) {
+    func restoreSettings(_ former: AdapterInformation, of provider: any HostProvider) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("restore the settings", adapter: former.name)
-        let directory = provider.makeDirectory(log: log)
-        try await directory.start()
+        let directory = try await provider.makeDirectory(log: Logger(label: "bluetooth.adapter"))
         defer { directory.close(.cancelled(operation)) }
         // Adapters without a public address cannot be told apart by it.
         let present = directory.adapters.first { adapter in
             adapter.publicAddress == former.publicAddress
-                && (!former.publicAddress.isZero || adapter.index == former.index)
+                && (!former.publicAddress.isZero || adapter.id == former.id)
         }
         guard let present else { throw .noAdapter(operation) }
-        try await directory.restoreSettings(of: present, to: former)
+        try await directory.bring(present, to: .restored(former), store: nil)
     }
 
     /// A stream of the adapters' changes, after an addition for each present adapter.
-    func changes(_ operation: BluetoothError.Operation, of provider: any HostProvider, log: Logger)
-        async throws(BluetoothError) -> BoundedStream<AdapterChange>
-    {
-        let directory = provider.makeDirectory(log: log)
+    func changes(
+        _ operation: BluetoothError.Operation, of provider: any HostProvider
+    ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let channel = StreamChannel<AdapterChange>(capacity: 1024, policy: .fail, operation: operation, from: loop)
-        directory.follow({ channel.send($0) }, onEnd: { channel.finish($0) })
-        try await directory.start()
+        let directory = try await provider.makeDirectory(log: Logger(label: "bluetooth.adapter"))
+        for adapter in directory.adapters { channel.send(.added(adapter)) }
+        directory.receiver = channel
         let bound = LoopBound(directory, on: loop)
         return BoundedStream(channel: channel) { [loop] in
             loop.execute { bound.value.close(.cancelled(operation)) }
+        }
+    }
+}
+
+extension StreamChannel: DirectoryReceiver where Element == AdapterChange {
+    package func receive(_ event: DirectoryEvent) {
+        switch event {
+        case .changed(let change): send(change)
+        case .ended(let reason): finish(reason)
         }
     }
 }

@@ -9,7 +9,8 @@ final class HostEvents: HostReceiver {
     private let health: RadioHealth
     private let scheduler: ConnectScheduler
     private let slots: LinkSlots
-    private let advertising: AdvertisingSets
+    /// Not retained, since its offers are made by the host's channels, which may retain the host.
+    private weak var advertising: AdvertisingSets?
 
     init(
         to scanner: Scanner, _ health: RadioHealth, _ scheduler: ConnectScheduler, _ slots: LinkSlots,
@@ -29,7 +30,7 @@ final class HostEvents: HostReceiver {
         case .resumed: scheduler.adapterBecameAvailable()
         case .scanStopped: scanner.scanStopped()
         case .scanEnded(let reason, let isForGood): scanner.scanEnded(reason, isForGood: isForGood)
-        case .advertising(let id, let event): advertising.handle(event, of: id)
+        case .advertising(let id, let event): advertising?.handle(event, of: id)
         case .linkEnded: slots.linkEnded()
         case .problem(let problem, let isCertain): health.noticed(problem, isCertain: isCertain)
         }

@@ -10,7 +10,7 @@ import Synchronization
 //
 // Confined to the event loop, with the session.
 // Holds more than ten variables: an adapter's state, those that wait for it, and the restoration under way, four by itself.
-package final class PowerStateMachine {
+package final class PowerStateMachine: DirectoryReceiver {
     private let mark: ComponentCount.Mark
     /// A change of state, or the end.
     package enum Turn {
@@ -80,9 +80,8 @@ package final class PowerStateMachine {
 
     /// Begins to follow the host, and applies the changes since the adapter was selected.
     func begin() {
-        directory.follow(
-            { [weak self] change in self?.handle(change) }, onEnd: { [weak self] reason in self?.finish(reason) })
-        let now = directory.adapter(adapterRecord.information.index)
+        directory.receiver = self
+        let now = directory.adapter(adapterRecord.information.id)
         update(now.flatMap { isThisOne($0) ? $0 : nil })
     }
 
@@ -110,7 +109,7 @@ package final class PowerStateMachine {
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
         if let end { throw end }
-        directory.refresh()
+        directory.refresh(nil)
         guard !stateSource.value.isReady else { return }
         let call = readyWaiters.makePromise()
         let operation = operation("wait for the adapter")
@@ -129,7 +128,7 @@ package final class PowerStateMachine {
         if isOn { return try await prepare(power: .powerOn) }
         rules.switchOff(in: state)
         do throws(BluetoothError) {
-            try await directory.setPowered(false, adapterRecord.information.index)
+            try await directory.bring(adapterRecord.information, to: .off, store: store)
         } catch {
             // A command whose caller has stopped waiting may still take effect.
             if stateSource.value.isReady, ![.cancelled, .timedOut].contains(error.code) {
@@ -141,20 +140,28 @@ package final class PowerStateMachine {
 
     private nonisolated(nonsending) func prepare(power: PowerPolicy) async throws(BluetoothError) {
         let requirements = AdapterRequirements(power: power, privacy: rules.requirements.privacy)
-        adapterRecord.update(try await directory.prepare(adapterRecord.information, requirements, store: store))
+        adapterRecord.update(
+            try await directory.bring(adapterRecord.information, to: .ready(requirements), store: store))
     }
 
     // MARK: Events
+
+    package func receive(_ event: DirectoryEvent) {
+        switch event {
+        case .changed(let change): handle(change)
+        case .ended(let reason): finish(reason)
+        }
+    }
 
     private func handle(_ change: AdapterChange) {
         let isHere = stateSource.value != .absent
         let known = adapterRecord.information
         switch change {
         case .removed(let adapter):
-            guard adapter.index == known.index else { return }
-            if isHere { update(nil) } else if directory.adapter(known.index) == nil { health.replacementWasRemoved() }
+            guard adapter.id == known.id else { return }
+            if isHere { update(nil) } else if directory.adapter(known.id) == nil { health.replacementWasRemoved() }
         case .changed(let adapter):
-            if isHere, adapter.index == known.index { update(adapter) }
+            if isHere, adapter.id == known.id { update(adapter) }
         case .added(let adapter):
             guard !isHere else { return }
             if isThisOne(adapter) {
@@ -168,14 +175,14 @@ package final class PowerStateMachine {
     /// Whether an added adapter is this one's controller with another address: it was not unplugged, or by a step.
     private func isOtherAddress(_ other: AdapterInformation) -> Bool {
         let known = adapterRecord.information
-        guard other.index == known.index, other.manufacturer == known.manufacturer else { return false }
+        guard other.id == known.id, other.manufacturer == known.manufacturer else { return false }
         return other.formerAddress == known.publicAddress || health.willRestoreAdapter
     }
 
     /// The reason why the adapter cannot be used in a state; nil if it can.
     private func reason(_ state: AdapterState, _ name: String = "use the adapter") -> BluetoothError? {
         let known = adapterRecord.information
-        if state == .absent, let other = directory.adapter(known.index), other.formerAddress == known.publicAddress {
+        if state == .absent, let other = directory.adapter(known.id), other.formerAddress == known.publicAddress {
             return .addressChanged(operation(name), from: known.publicAddress, to: other.publicAddress)
         }
         return .unavailable(state, operation(name))
@@ -193,7 +200,7 @@ package final class PowerStateMachine {
         if let now { record(now) }
         let (before, state) = (stateSource.value, now?.state ?? .absent)
         guard state != before else { return }
-        if state == .poweredOff, directory.isSwitchedOff(adapterRecord.information.index) {
+        if state == .poweredOff, directory.isSwitchedOff(adapterRecord.information.id) {
             rules.isSwitchedOffHere = true
         }
         rules.stateChanged(from: before, to: state, byRecovery: health.isRecovering)

@@ -38,10 +38,10 @@ final class Listener<Element: Sendable>: Sendable {
     @discardableResult
     func listen(
         _ channel: L2CAPChannel, by host: any HostChannels, _ options: L2CAPOptions,
-        accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> L2CAPChannel {
-        do throws(ChannelFailure) {
-            let listener = try host.listen(channel, options, accept)
+        _ operation: BluetoothError.Operation, accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
+    ) throws(BluetoothError) -> L2CAPChannel {
+        do throws(BluetoothError) {
+            let listener = try host.listen(channel, options, operation, accept)
             state.withLock { $0.listeners.append(listener) }
             return listener.channel
         } catch {

@@ -1,5 +1,5 @@
 import BluetoothKernelHost
-import BluetoothSockets
+import BluetoothLoop
 import BluetoothSystem
 import Logging
 import Synchronization
@@ -19,14 +19,14 @@ package enum EnvironmentTrace {
     /// Opens the trace of the environment, as ``PacketTrace/open(_:replacingExisting:source:on:log:onFailure:)`` does, with
     /// errors that name the variable; nil without it.
     package static func open(
-        on kernel: (any BluetoothKernel)?, log: Logger = Logger(label: "bluetooth.trace"),
+        on source: (any AdapterSource)?, log: Logger = Logger(label: "bluetooth.trace"),
         onFailure: (@Sendable (BluetoothError) -> Void)? = nil
     ) async throws(BluetoothError) -> PacketTrace? {
         guard let path else { return nil }
         let operation = BluetoothError.Operation("record packets")
         do throws(BluetoothError) {
             guard path != "-" else { throw .init(.failed, operation, "The file cannot be standard output.") }
-            return try await PacketTrace.open(path, on: kernel, log: log, onFailure: onFailure)
+            return try await PacketTrace.open(path, on: source, log: log, onFailure: onFailure)
         } catch {
             throw BluetoothError(
                 error.code, operation, "\(variable): \(error.message)",
@@ -34,13 +34,13 @@ package enum EnvironmentTrace {
         }
     }
 
-    /// A program's own trace; without one, that of the environment, unless the program has chosen the kernel.
+    /// A program's own trace; without one, that of the environment, unless the program has chosen the source.
     static func trace(
-        _ own: PacketTrace?, on kernel: any BluetoothKernel
+        _ own: PacketTrace?, on source: any AdapterSource
     ) async throws(BluetoothError) -> PacketTrace? {
-        guard own == nil, path != nil, isEnvironments(kernel) else { return own }
+        guard own == nil, path != nil, source.isEnvironments else { return own }
         let task = opening.withLock { opening in
-            opening = opening ?? Task { try await open(on: kernel) }
+            opening = opening ?? Task { try await open(on: source) }
             return opening
         }
         do {

@@ -59,18 +59,18 @@ public final class PacketTrace: Sendable {
     ///   - replacingExisting: whether to remove an existing regular file, or a symbolic link to one, first; false
     ///     throws.
     ///   - source: the source of the packets; nil for the monitor channel where that is permitted.
-    ///   - kernel: the kernel of the adapters that the trace is passed to; nil for the machine's own kernel.
+    ///   - adapters: the source of the adapters that the trace is passed to; nil for this machine's kernel.
     ///   - log: receives the error that ends the recording if there is no `onFailure`.
     ///   - onFailure: called once, on the writing thread, when a write fails.
     /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when `source` is
     ///   `.monitor` and CAP_NET_RAW is missing or only the program's; `.noBluetooth`.
     public static func open(
         _ path: String, replacingExisting: Bool = false, source: Source? = nil,
-        on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.trace"),
+        on adapters: (any AdapterSource)? = nil, log: Logger = Logger(label: "bluetooth.trace"),
         onFailure: (@Sendable (BluetoothError) -> Void)? = nil
     ) async throws(BluetoothError) -> PacketTrace {
         let operation = BluetoothError.Operation("record packets")
-        let kernel = try chosenKernel(kernel, operation)
+        let kernel = try chosenSource(adapters, operation).kernel(operation)
         var listener: LoopBound<MonitorListener>?
         if source != .synthesised {
             do throws(BluetoothError) {

@@ -1,10 +1,11 @@
 import BluetoothHost
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothSystem
 
-extension Optional where Wrapped == any BluetoothKernel {
-    /// The kernel that the environment selects. With `BLUETOOTH_SIMULATION=FILE`, a machine on a simulated radio in
-    /// real time, with the devices that the file describes; nil, the machine's own kernel, if the variable is not set.
+extension Optional where Wrapped == any AdapterSource {
+    /// The source of adapters that the environment selects. With `BLUETOOTH_SIMULATION=FILE`, a machine on a simulated radio in
+    /// real time, with the devices that the file describes; nil, this machine's kernel, if the variable is not set.
     ///
     /// ```swift
     /// let adapter = try await Adapter.open(power: .powerOn, on: .environment)
@@ -15,7 +16,7 @@ extension Optional where Wrapped == any BluetoothKernel {
     /// variable (`AT_SECURE`).
     /// - Throws: `.invalidArgument` for a file that cannot be read or describes no radio, with the position of the
     ///   error.
-    public static var environment: (any BluetoothKernel)? {
+    public static var environment: (any AdapterSource)? {
         get throws(BluetoothError) { try EnvironmentRadio.kernel.get() }
     }
 }

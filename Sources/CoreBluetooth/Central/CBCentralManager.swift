@@ -116,11 +116,16 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     ///     ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
         guard isReady(), let handle else { return }
-        let solicited = options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [CBUUID]
-        handle.startScan(
-            ScanRequest(
-                services: serviceUUIDs.uuids, solicited: solicited?.map(\.bluetooth) ?? [],
-                allowsDuplicates: flag(CBCentralManagerScanOptionAllowDuplicatesKey, in: options)))
+        let solicited = options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [CBUUID] ?? []
+        var filter = ScanFilter.any
+        if let services = serviceUUIDs.uuids {
+            filter = .anyOf([.services(services)] + solicited.map { .solicitedService($0.bluetooth) })
+        }
+        let reportsAll = flag(CBCentralManagerScanOptionAllowDuplicatesKey, in: options)
+        var scanOptions = ScanOptions(filter: filter, duplicates: reportsAll ? .all : .merge)
+        // Most programs use the first report alone, and its name.
+        scanOptions.scanResponseTimeout = .milliseconds(100)
+        handle.startScan(scanOptions)
     }
 
     /// Stops the scan; no peripheral is reported after it returns.

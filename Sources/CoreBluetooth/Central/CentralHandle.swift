@@ -5,24 +5,6 @@ import Foundation
 import Logging
 import Synchronization
 
-/// The parameters of a program's scan.
-struct ScanRequest: Sendable {
-    var services: [BluetoothUUID]?
-    var solicited: [BluetoothUUID] = []
-    var allowsDuplicates = false
-    /// The number of the program's scan; reports of an earlier one are discarded.
-    var number = 0
-
-    var options: ScanOptions {
-        var filter = ScanFilter.any
-        if let services { filter = .anyOf([.services(services)] + solicited.map { .solicitedService($0) }) }
-        var options = ScanOptions(filter: filter, duplicates: allowsDuplicates ? .all : .merge)
-        // Most programs use the first report alone, and its name.
-        options.scanResponseTimeout = .milliseconds(100)
-        return options
-    }
-}
-
 /// The part of a ``CBCentralManager`` that any thread may use: the program's requests, the reported state, and the one
 /// object for each peripheral.
 //
@@ -133,14 +115,13 @@ final class CentralHandle: Sendable {
 
     // MARK: Scanning
 
-    func startScan(_ request: ScanRequest) {
-        var request = request
-        request.number = shared { shared in
+    func startScan(_ options: ScanOptions) {
+        let number = shared { shared in
             shared.scanNumber += 1
             shared.isScanning = true
             return shared.scanNumber
         }
-        radio.soon { [self, request] in $0.hub(of: self)?.beginScan(request) }
+        radio.soon { [self] in $0.hub(of: self)?.beginScan(options, number) }
     }
 
     func stopScan() {
@@ -152,18 +133,19 @@ final class CentralHandle: Sendable {
     }
 
     /// Reports a scan's advertisements to the program until it is cancelled.
-    func scan(_ request: ScanRequest) async {
+    /// - Parameter number: the number of the program's scan; reports of an earlier one are discarded.
+    func scan(_ options: ScanOptions, _ number: Int) async {
         do throws(BluetoothError) {
             guard let adapter = await radio.adapter else { return }
-            for try await advertisement in try await adapter.scan(request.options) {
+            for try await advertisement in try await adapter.scan(options) {
                 guard let address = advertisement.address else { continue }
                 // The next is fetched when the program has processed this one; later ones wait in the scan's buffer.
-                await report(advertisement, from: address, request.number)
+                await report(advertisement, from: address, number)
             }
         } catch {
             guard error.code != .cancelled else { return }
             coreBluetoothLog.warning("the scan ended: \(error)")
-            shared { if $0.scanNumber == request.number { $0.isScanning = false } }
+            shared { if $0.scanNumber == number { $0.isScanning = false } }
         }
     }
 

@@ -29,9 +29,11 @@ final class CentralHub: ManagerHub {
     let isServing = false
     func receive(_ connection: Connection) {}
 
-    func beginScan(_ request: ScanRequest) {
+    func beginScan(_ options: ScanOptions, _ number: Int) {
         scan?.cancel()
-        scan = Task(executorPreference: handle.radio.loop) { [handle] in await handle.scan(request) }
+        scan = Task(executorPreference: handle.radio.loop) { [handle] in
+            await handle.scan(options, number)
+        }
     }
 
     func endScan() {

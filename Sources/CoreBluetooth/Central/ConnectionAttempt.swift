@@ -98,11 +98,10 @@ struct ConnectionAttempt: Sendable {
 
     // MARK: Reports to the program
 
-    private func failed(_ error: BluetoothError?) {
+    private func failed(_ error: BluetoothError) {
         handle.post { [number] peripheral, manager in
             guard peripheral.handle.recordEnd(number, state: .disconnected) else { return }
-            let error = error?.coreBluetooth ?? CBError(.notConnected)
-            manager.delegate?.centralManager(manager, didFailToConnect: peripheral, error: error)
+            manager.delegate?.centralManager(manager, didFailToConnect: peripheral, error: error.coreBluetooth)
         }
     }
 

@@ -49,10 +49,11 @@ extension PeripheralHandle {
     }
 
     /// Receives the peripheral's own events, in the order received.
-    func receive(_ event: SharedLink.Event, _ attempt: Int) {
+    func receive(_ event: LinkEvent, _ attempt: Int) {
         switch event {
         case .value(let value, let handle): receive(value, of: handle, attempt)
         case .servicesChanged(let range): receiveChange(of: range, attempt)
+        case .began, .answered, .failed: break
         }
     }
 

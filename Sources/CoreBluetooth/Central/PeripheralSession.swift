@@ -216,7 +216,7 @@ struct PeripheralSession: Sendable {
     /// Sends a request. `tell` is called with the result in order with values, but not with an error of the
     /// connection's end; see ``isReported(_:isConnected:)``.
     private func ask(
-        _ request: LinkRequest, _ hasBegun: Promise<Void, Never>,
+        _ request: AttributeRequest, _ hasBegun: Promise<Void, Never>,
         report: @escaping @Sendable ([UInt8], (any Error)?) -> Void
     ) async {
         await radio.ask(request, hold, hasBegun) { [connection] outcome in

@@ -19,18 +19,24 @@ final class ChannelEnd: Sendable {
 /// The capacity of a stream in bytes.
 private let streamCapacity = 65_536
 
-/// The receiver of a channel's bytes. Unchecked, since a condition locks its mutable state.
-final class ChannelInput: @unchecked Sendable {
-    private struct State {
+/// One direction of a channel, behind a stream: its status and the bytes that wait. Unchecked, since a condition locks
+/// its mutable state.
+class ChannelDirection: @unchecked Sendable {
+    fileprivate struct State {
         var status = Stream.Status.notOpen
         var error: (any Error)?
+        /// Received bytes that were not read, or written ones that were not sent.
         var bytes = ByteQueue()
         var end: ChannelEnd?
+        /// The task that reads from the channel, or that waits for its end.
         var task: Task<Void, Never>?
-        /// Resolved when there is room again.
-        var room: Promise<Void, Never>?
+        /// Resolved when the task at the channel can continue: there is room for received bytes, or there are bytes to
+        /// send, or will be no more.
+        var turn: Promise<Void, Never>?
         /// The status after all received bytes were read.
         var ending: Stream.Status?
+
+        var isFull: Bool { bytes.count >= streamCapacity }
 
         /// Ends the stream if that is due; returns the event to report.
         mutating func endIfDue() -> Stream.Event? {
@@ -40,8 +46,8 @@ final class ChannelInput: @unchecked Sendable {
         }
     }
 
-    private let condition = NSCondition()
-    private var state = State()
+    fileprivate let condition = NSCondition()
+    fileprivate var state = State()
     let events = StreamEvents()
 
     init(_ end: ChannelEnd) {
@@ -50,9 +56,10 @@ final class ChannelInput: @unchecked Sendable {
 
     deinit {
         state.task?.cancel()
+        state.turn?.succeed()
     }
 
-    private func locked<Result>(_ body: (inout State) -> Result) -> Result {
+    fileprivate func locked<Result>(_ body: (inout State) -> Result) -> Result {
         condition.lock()
         defer { condition.unlock() }
         return body(&state)
@@ -60,16 +67,50 @@ final class ChannelInput: @unchecked Sendable {
 
     var status: Stream.Status { locked { $0.status } }
     var error: (any Error)? { locked { $0.error } }
+
+    /// Opens the stream; returns its channel, nil if it was open before.
+    fileprivate func begin() -> ChannelEnd? {
+        let end = locked { state -> ChannelEnd? in
+            guard state.status == .notOpen else { return nil }
+            state.status = .open
+            return state.end
+        }
+        if end != nil { events.post(.openCompleted) }
+        return end
+    }
+
+    func close() {
+        let (task, end, turn) = locked { state in
+            state.status = .closed
+            defer { (state.task, state.end, state.turn) = (nil, nil, nil) }
+            return (state.task, state.end, state.turn)
+        }
+        condition.broadcast()
+        task?.cancel()
+        turn?.succeed()
+        withExtendedLifetime(end) {}
+    }
+
+    /// Whether an event still applies.
+    func isTrue(_ event: Stream.Event) -> Bool {
+        locked { state in
+            switch event {
+            case .hasBytesAvailable: !state.bytes.isEmpty && state.status == .open
+            case .hasSpaceAvailable: state.status == .open && !state.isFull
+            case .endEncountered: state.status == .atEnd
+            case .errorOccurred: state.status == .error
+            default: state.status != .closed
+            }
+        }
+    }
+}
+
+/// The receiver of a channel's bytes. Unchecked, as its superclass.
+final class ChannelInput: ChannelDirection, @unchecked Sendable {
     var hasBytes: Bool { locked { !$0.bytes.isEmpty } }
 
     func open() {
-        let channel = locked { state -> ConnectionOrientedChannel? in
-            guard state.status == .notOpen else { return nil }
-            state.status = .open
-            return state.end?.channel
-        }
-        guard let channel else { return }
-        events.post(.openCompleted)
+        guard let channel = begin()?.channel else { return }
         let task = Task(executorPreference: channel.loop) { [weak self] in
             do throws(BluetoothError) {
                 while let sdu = try await channel.read() {
@@ -84,25 +125,13 @@ final class ChannelInput: @unchecked Sendable {
         locked { $0.task = task }
     }
 
-    func close() {
-        let (task, end, room) = locked { state in
-            state.status = .closed
-            defer { (state.task, state.end, state.room) = (nil, nil, nil) }
-            return (state.task, state.end, state.room)
-        }
-        condition.broadcast()
-        task?.cancel()
-        room?.succeed()
-        withExtendedLifetime(end) {}
-    }
-
     /// Adds received bytes; returns a promise of room for more.
     private func append(_ sdu: [UInt8]) -> Promise<Void, Never> {
         let room = Promise<Void, Never>()
         let hasRoom = locked { state -> Bool in
             state.bytes.append(sdu)
-            if state.bytes.count >= streamCapacity { state.room = room }
-            return state.room == nil
+            if state.isFull { state.turn = room }
+            return state.turn == nil
         }
         if hasRoom { room.succeed() }
         condition.broadcast()
@@ -120,18 +149,6 @@ final class ChannelInput: @unchecked Sendable {
         if let event { events.post(event) }
     }
 
-    /// Whether an event still applies.
-    func isTrue(_ event: Stream.Event) -> Bool {
-        locked { state in
-            switch event {
-            case .hasBytesAvailable: !state.bytes.isEmpty && state.status == .open
-            case .endEncountered: state.status == .atEnd
-            case .errorOccurred: state.status == .error
-            default: state.status != .closed
-            }
-        }
-    }
-
     /// Reads, waiting for the first byte as streams do; 0 is the end. A negative length is an error.
     func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
         guard len >= 0 else { return -1 }
@@ -141,8 +158,7 @@ final class ChannelInput: @unchecked Sendable {
         for index in 0..<count { buffer[index] = state.bytes[index] }
         state.bytes.drop(count)
         let hasMore = !state.bytes.isEmpty
-        let room = state.bytes.count < streamCapacity ? state.room : nil
-        if room != nil { state.room = nil }
+        let room = state.isFull ? nil : state.turn.take()
         let event = hasMore ? .hasBytesAvailable : state.endIfDue()
         let isError = count == 0 && state.status == .error
         condition.unlock()
@@ -152,50 +168,12 @@ final class ChannelInput: @unchecked Sendable {
     }
 }
 
-/// The sender of a channel's bytes. Unchecked, since a condition locks its mutable state.
-final class ChannelOutput: @unchecked Sendable {
-    private struct State {
-        var status = Stream.Status.notOpen
-        var error: (any Error)?
-        var bytes: [UInt8] = []
-        var end: ChannelEnd?
-        /// Resolved when there are bytes to send, or will be no more.
-        var work: Promise<Void, Never>?
-        /// The task that waits for the channel's end.
-        var watch: Task<Void, Never>?
-    }
-
-    private let condition = NSCondition()
-    private var state = State()
-    let events = StreamEvents()
-
-    init(_ end: ChannelEnd) {
-        state.end = end
-    }
-
-    deinit {
-        state.work?.succeed()
-        state.watch?.cancel()
-    }
-
-    private func locked<Result>(_ body: (inout State) -> Result) -> Result {
-        condition.lock()
-        defer { condition.unlock() }
-        return body(&state)
-    }
-
-    var status: Stream.Status { locked { $0.status } }
-    var error: (any Error)? { locked { $0.error } }
-    var hasSpace: Bool { locked { $0.status == .open && $0.bytes.count < streamCapacity } }
+/// The sender of a channel's bytes. Unchecked, as its superclass.
+final class ChannelOutput: ChannelDirection, @unchecked Sendable {
+    var hasSpace: Bool { isTrue(.hasSpaceAvailable) }
 
     func open() {
-        let end = locked { state -> ChannelEnd? in
-            guard state.status == .notOpen else { return nil }
-            state.status = .open
-            return state.end
-        }
-        guard let end else { return }
-        events.post(.openCompleted)
+        guard let end = begin() else { return }
         events.post(.hasSpaceAvailable)
         // Bytes written before the stream was closed are still sent, so the task retains the channel that long.
         let writer = WeakReference(to: self)
@@ -211,19 +189,7 @@ final class ChannelOutput: @unchecked Sendable {
             let reason = await channel.closed()
             if reason.code != .cancelled { writer.object?.finish(reason) }
         }
-        locked { $0.watch = watch }
-    }
-
-    func close() {
-        let (work, end, watch) = locked { state in
-            state.status = .closed
-            defer { (state.work, state.end, state.watch) = (nil, nil, nil) }
-            return (state.work, state.end, state.watch)
-        }
-        condition.broadcast()
-        work?.succeed()
-        watch?.cancel()
-        withExtendedLifetime(end) {}
+        locked { $0.task = watch }
     }
 
     /// The bytes to send next; nil when the stream is closed or released, and none are left.
@@ -239,10 +205,9 @@ final class ChannelOutput: @unchecked Sendable {
 
     private func takeAll(orWaitFor work: Promise<Void, Never>) -> ([UInt8], Bool) {
         let (bytes, wasFull, isClosed) = locked { state in
-            let bytes = state.bytes
-            state.bytes = []
-            if bytes.isEmpty { state.work = work }
-            return (bytes, bytes.count >= streamCapacity, state.status != .open)
+            let wasFull = state.isFull
+            if state.bytes.isEmpty { state.turn = work }
+            return (state.bytes.removeFirst(state.bytes.count), wasFull, state.status != .open)
         }
         if wasFull {
             condition.broadcast()
@@ -258,40 +223,26 @@ final class ChannelOutput: @unchecked Sendable {
             let isEnd = reason.code == .disconnected
             state.status = isEnd ? .atEnd : .error
             state.error = isEnd ? nil : reason.coreBluetooth
-            defer { state.work = nil }
-            return (isEnd ? .endEncountered : .errorOccurred, state.work)
+            return (isEnd ? .endEncountered : .errorOccurred, state.turn.take())
         }
         condition.broadcast()
         work?.succeed()
         if let event { events.post(event) }
     }
 
-    /// Whether an event still applies.
-    func isTrue(_ event: Stream.Event) -> Bool {
-        locked { state in
-            switch event {
-            case .hasSpaceAvailable: state.status == .open && state.bytes.count < streamCapacity
-            case .endEncountered: state.status == .atEnd
-            case .errorOccurred: state.status == .error
-            default: state.status != .closed
-            }
-        }
-    }
-
     /// Writes as many bytes as there is room for, waiting for room as streams do. A negative length is an error.
     func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
         guard len >= 0 else { return -1 }
         condition.lock()
-        while state.status == .open, state.bytes.count >= streamCapacity { condition.wait() }
+        while state.status == .open, state.isFull { condition.wait() }
         guard state.status == .open else {
             condition.unlock()
             return -1
         }
         let count = min(len, streamCapacity - state.bytes.count)
-        state.bytes += UnsafeBufferPointer(start: buffer, count: count)
-        let isFull = state.bytes.count >= streamCapacity
-        let work = state.work
-        state.work = nil
+        state.bytes.append(UnsafeBufferPointer(start: buffer, count: count))
+        let isFull = state.isFull
+        let work = state.turn.take()
         condition.unlock()
         work?.succeed()
         if !isFull { events.post(.hasSpaceAvailable) }

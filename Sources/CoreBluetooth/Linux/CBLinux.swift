@@ -1,9 +1,7 @@
-public import BluetoothSockets
 public import BluetoothLE
 import BluetoothKernelHost
 import BluetoothSimulation
 import BluetoothSystem
-import Synchronization
 
 /// The configuration of Core Bluetooth on Linux: adapter, simulation and pairing. Apple's systems have no counterpart,
 /// and no program requires it.
@@ -25,26 +23,17 @@ public enum CBLinux {
         guard let selector = AdapterSelector(adapter) else {
             preconditionFailure("\"\(adapter)\" is neither an adapter's name nor an address.")
         }
-        choose(Configuration(selector: selector, power: powersOn ? .powerOn : .leave))
+        chosen.replace(\.base, with: Configuration(selector: selector, power: powersOn ? .powerOn : .leave))
     }
 
-    /// Selects a kernel of the program's own, such as a simulated one.
+    /// Selects a source of adapters, such as a simulated kernel.
     ///
     /// The virtual time of a `SimulatedKernel` stands still while a callback is queued or running.
     /// - Parameters:
-    ///   - kernel: the kernel whose adapters are used.
+    ///   - kernel: the source of the adapters.
     ///   - powersOn: whether an adapter that is off is powered on.
-    public static func use(kernel: any BluetoothKernel, powersOn: Bool = true) {
-        choose(Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel))
-    }
-
-    private static func choose(_ configuration: Configuration) {
-        let former = chosen.withLock { chosen in
-            defer { chosen.base = configuration }
-            return chosen.base
-        }
-        // The previous kernel is released outside the lock.
-        withExtendedLifetime(former) {}
+    public static func use(kernel: any AdapterSource, powersOn: Bool = true) {
+        chosen.replace(\.base, with: Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel))
     }
 
     /// Sets the agent that answers the questions of pairing, instead of the system's dialogs on Apple's systems. It
@@ -61,36 +50,31 @@ public enum CBLinux {
     /// daemon runs, the daemon is responsible for pairing.
     /// - Parameter pairingAgent: the agent, such as a `JustWorksPairingAgent` or a `FixedPasskeyAgent` of BluetoothLE.
     public static func use(pairingAgent: any PairingAgent) {
-        let former = chosen.withLock { chosen in
-            defer { chosen.agent = pairingAgent }
-            return chosen.agent
-        }
-        // The previous agent is released outside the lock.
-        withExtendedLifetime(former) {}
+        chosen.replace(\.agent, with: pairingAgent)
     }
 
     /// Whether peripherals show their services Generic Access and Generic Attribute (1800 and 1801), which Apple's
     /// systems hide; false by default. Applies to managers that are created afterwards.
     public static var showsGenericServices: Bool {
-        get { chosen.withLock { $0.showsGenericServices } }
-        set { chosen.withLock { $0.showsGenericServices = newValue } }
+        get { chosen { $0.showsGenericServices } }
+        set { chosen { $0.showsGenericServices = newValue } }
     }
 
     /// Runs `body`, whose managers use a kernel of the program's own: those that `body` creates in its own task, whatever
     /// other tasks select. For tests, which run at the same time, and with several machines.
     /// - Parameters:
-    ///   - kernel: the kernel whose adapters are used.
+    ///   - kernel: the source of the adapters.
     ///   - powersOn: whether an adapter that is off is powered on.
     ///   - body: the test.
     public static func withKernel<Result: Sendable>(
-        _ kernel: any BluetoothKernel, powersOn: Bool = true, _ body: () async throws -> Result
+        _ kernel: any AdapterSource, powersOn: Bool = true, _ body: () async throws -> Result
     ) async rethrows -> Result {
         try await withKernel(kernel, powersOn: powersOn, hold: nil, body)
     }
 
     /// Runs `body`, whose managers use a simulated kernel.
     /// - Parameters:
-    ///   - kernel: the kernel whose adapters are used.
+    ///   - kernel: the source of the adapters.
     ///   - powersOn: whether an adapter that is off is powered on.
     ///   - hold: pauses the kernel's time while callbacks are queued; nil for the usual.
     ///   - writeCredits: the number of writes without response before a program has to wait.
@@ -101,7 +85,7 @@ public enum CBLinux {
     ///   - showsGenericServices: see ``showsGenericServices``.
     ///   - body: the test.
     package static func withKernel<Result: Sendable>(
-        _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)? = nil, writeCredits: Int = 64,
+        _ kernel: any AdapterSource, powersOn: Bool = true, hold: (any SimulationHold)? = nil, writeCredits: Int = 64,
         sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondStorage = .standard,
         reportMisuse: (@Sendable (String) -> Void)? = nil, showsGenericServices: Bool = false,
         _ body: () async throws -> Result
@@ -120,12 +104,12 @@ public enum CBLinux {
         var showsGenericServices = false
     }
 
-    private static let chosen = Mutex(Choices())
+    private static let chosen = Locked(Choices())
 
     /// The configuration of a manager that is created now.
     static var configuration: Configuration {
         if let scoped { return scoped }
-        let choices = chosen.withLock { $0 }
+        let choices = chosen { $0 }
         var configuration = Configuration(base: choices.base, agent: choices.agent, environment: environment)
         configuration.showsGenericServices = choices.showsGenericServices
         return configuration
@@ -142,7 +126,7 @@ extension CBLinux {
         var selector = AdapterSelector.first
         var power = PowerPolicy.powerOn
         /// Nil means the machine's own kernel.
-        var kernel: (any BluetoothKernel)?
+        var kernel: (any AdapterSource)?
         /// Nil means the time of a simulated kernel's radio.
         var hold: (any SimulationHold)?
         /// The error of the environment's selection of an adapter.
@@ -162,9 +146,9 @@ extension CBLinux {
         /// Pauses the kernel's time while callbacks are queued.
         var timeHold: (any SimulationHold)? { hold ?? (kernel as? SimulatedKernel)?.radio }
 
-        func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
+        func makeSource() throws(BluetoothError) -> any AdapterSource {
             if let problem = problem ?? pairingProblem { throw problem }
-            return try chosenKernel(kernel, .init("use Bluetooth"))
+            return try chosenSource(kernel, .init("use Bluetooth"))
         }
     }
 }

@@ -150,9 +150,7 @@ extension PeripheralManagerHandle {
 
     private func openListener(isEncrypted: Bool, on radio: isolated Radio) async {
         do throws(BluetoothError) {
-            guard let adapter = radio.adapter else {
-                throw BluetoothError(.adapterOff, .init("offer a channel"), "There is no adapter now.")
-            }
+            let adapter = try radio.adapter(for: .init("offer a channel"))
             let listener = try await adapter.listen(options: ChannelOptions(security: isEncrypted ? .medium : nil))
             let task = Task(executorPreference: radio.loop) { [weak self] in
                 await withTaskCancellationHandler {

@@ -216,9 +216,7 @@ final class PeripheralManagerHandle: Sendable {
         var content = AdvertisementContent(localName: name, services: services)
         content.overflow = .leaveOut
         do throws(BluetoothError) {
-            guard let adapter = await radio.adapter else {
-                throw BluetoothError(.adapterOff, .init("advertise"), "There is no adapter now.")
-            }
+            let adapter = try await radio.adapter(for: .init("advertise"))
             let set = try await adapter.advertise(content, options: AdvertisingOptions(whenAdapterUnavailable: .resume))
             advertised.withLock { $0 = set }
             post { [self] manager, delegate in
@@ -275,9 +273,7 @@ final class PeripheralManagerHandle: Sendable {
         as service: CBMutableService, on radio: isolated Radio
     ) async {
         do throws(BluetoothError) {
-            guard let adapter = radio.adapter else {
-                throw BluetoothError(.adapterOff, .init("add a service"), "There is no adapter now.")
-            }
+            let adapter = try radio.adapter(for: .init("add a service"))
             var definition = definition
             for included in included {
                 let own = shared { $0.offers.first { $0.service === included && $0.published != nil }?.definition }

@@ -15,7 +15,7 @@ extension Radio {
         onEvent: @escaping SharedLink.EventHandler
     ) async throws(BluetoothError) -> LinkHold {
         let operation = BluetoothError.Operation("connect", peer: address)
-        guard let adapter else { throw BluetoothError(.adapterOff, operation, "There is no adapter now.") }
+        let adapter = try adapter(for: operation)
         let link = await link(to: address)
         let call = link.join(holder, onEvent: onEvent) {
             Task(executorPreference: loop) { [self, id = link.id] in
@@ -46,7 +46,7 @@ extension Radio {
     /// values.
     /// - Parameter hasBegun: resolved when the next request may follow on the air.
     func ask(
-        _ request: LinkRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
+        _ request: AttributeRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
         _ answer: @escaping SharedLink.Answer
     ) async {
         guard let link = links[hold.link] else { return }

@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothLE
 import BluetoothLoop
 import Logging
@@ -15,7 +14,7 @@ import Synchronization
 // Holds more than ten variables: the one adapter of all managers, from its opening to its closing.
 actor Radio: LoopActor {
     nonisolated let loop: EventLoop
-    nonisolated let kernel: any BluetoothKernel
+    nonisolated let source: any AdapterSource
     nonisolated let log: Logger
     nonisolated let devices = Mutex(KnownDevices())
     /// The number of components and handles.
@@ -53,7 +52,7 @@ actor Radio: LoopActor {
     private static let absenceLimit = Duration.seconds(10)
 
     private struct Key: Hashable {
-        let kernel: ObjectIdentifier
+        let source: ObjectIdentifier
         let selector: AdapterSelector
     }
 
@@ -61,11 +60,11 @@ actor Radio: LoopActor {
 
     /// The radio of `configuration`.
     static func shared(_ configuration: CBLinux.Configuration, log: Logger) throws(BluetoothError) -> Radio {
-        let kernel = try configuration.makeKernel()
-        let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
+        let source = try configuration.makeSource()
+        let key = Key(source: ObjectIdentifier(source), selector: configuration.selector)
         return all.withLock { all in
             if let radio = all[key]?.object { return radio }
-            let radio = Radio(kernel, configuration, log)
+            let radio = Radio(source, configuration, log)
             all[key] = WeakReference(to: radio)
             return radio
         }
@@ -73,24 +72,24 @@ actor Radio: LoopActor {
 
     /// Whether the adapter of `configuration` receives extended advertising PDUs, as far as a manager has found out.
     static func isExtended(_ configuration: CBLinux.Configuration) -> Bool {
-        guard let kernel = try? configuration.makeKernel() else { return false }
-        let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
+        guard let source = try? configuration.makeSource() else { return false }
+        let key = Key(source: ObjectIdentifier(source), selector: configuration.selector)
         let radio = all.withLock { $0[key]?.object }
         return radio?.isExtended.withLock { $0 } ?? false
     }
 
-    private init(_ kernel: any BluetoothKernel, _ configuration: CBLinux.Configuration, _ log: Logger) {
-        self.kernel = kernel
+    private init(_ source: any AdapterSource, _ configuration: CBLinux.Configuration, _ log: Logger) {
+        self.source = source
         self.configuration = configuration
         self.log = log
-        loop = kernel.loop
+        loop = source.loop
         components = ComponentCount()
         mark = components.mark()
         links = SharedLinks(components)
     }
 
     deinit {
-        let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
+        let key = Key(source: ObjectIdentifier(source), selector: configuration.selector)
         // There may be another by now, whose last reference must not be released while the lock is held.
         let other = Self.all.withLock { all in
             let other = all[key]?.object
@@ -102,6 +101,12 @@ actor Radio: LoopActor {
 
     /// The adapter, once it is open.
     var adapter: Adapter? { following.adapter }
+
+    /// The adapter for an operation, which fails while there is none.
+    func adapter(for operation: BluetoothError.Operation) throws(BluetoothError) -> Adapter {
+        guard let adapter else { throw BluetoothError(.adapterOff, operation, "There is no adapter now.") }
+        return adapter
+    }
 
     // MARK: Managers
 
@@ -220,14 +225,14 @@ actor Radio: LoopActor {
 
     /// Opens the adapter, as soon as there is a usable one.
     private func open() async throws(BluetoothError) -> Adapter {
-        let changes = try await Adapter.changes(on: kernel)
+        let changes = try await Adapter.changes(on: source)
         var iterator = changes.makeAsyncIterator()
         var last: BluetoothError?
         repeat {
             do throws(BluetoothError) {
                 let selector = configuration.selector
                 return try await Adapter.open(
-                    selector, power: configuration.power, bonds: configuration.bonds, on: kernel, log: log)
+                    selector, power: configuration.power, bonds: configuration.bonds, on: source, log: log)
             } catch {
                 if error.code == .cancelled { throw error }
                 // The same error for each present adapter is reported once.

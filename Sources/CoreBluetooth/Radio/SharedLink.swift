@@ -9,13 +9,7 @@ import BluetoothLoop
 final class SharedLink {
     typealias ID = UInt64
     /// A handler of the device's own events.
-    typealias EventHandler = @Sendable (Event) -> Void
-
-    /// An event that the device sends unrequested.
-    enum Event: Sendable {
-        case value([UInt8], of: AttributeHandle)
-        case servicesChanged(AttributeHandleRange)
-    }
+    typealias EventHandler = @Sendable (LinkEvent) -> Void
 
     /// The handler of a result: the value read, nothing for a write, or the error.
     typealias Answer = @Sendable (Result<[UInt8], BluetoothError>) -> Void
@@ -54,8 +48,8 @@ final class SharedLink {
     private let mark: ComponentCount.Mark
     private var state = State.opening(nil)
     private var holders: [ObjectIdentifier: Holder] = [:]
-    private var asked: [LinkRequest.ID: Asked] = [:]
-    private var lastRequest: LinkRequest.ID = 0
+    private var asked: [AttributeRequest.ID: Asked] = [:]
+    private var lastRequest: AttributeRequest.ID = 0
 
     init(_ id: ID, to address: BluetoothAddress, _ components: ComponentCount) {
         self.id = id
@@ -154,13 +148,13 @@ final class SharedLink {
     // MARK: Requests
 
     /// Records a request that is about to be sent; returns its identifier.
-    func willAsk(_ hasBegun: Promise<Void, Never>, _ answer: @escaping Answer) -> LinkRequest.ID {
+    func willAsk(_ hasBegun: Promise<Void, Never>, _ answer: @escaping Answer) -> AttributeRequest.ID {
         lastRequest += 1
         asked[lastRequest] = Asked(answer: answer, hasBegun: hasBegun)
         return lastRequest
     }
 
-    private func ended(_ id: LinkRequest.ID, _ outcome: Result<[UInt8], BluetoothError>) {
+    private func ended(_ id: AttributeRequest.ID, _ outcome: Result<[UInt8], BluetoothError>) {
         guard let request = asked.removeValue(forKey: id) else { return }
         request.answer(outcome)
         request.hasBegun.succeed()
@@ -187,10 +181,8 @@ final class SharedLink {
 extension SharedLink: LinkEventReceiver {
     func receive(_ event: LinkEvent) {
         switch event {
-        case .value(let value, let handle):
-            for holder in holders.values { holder.onEvent(.value(value, of: handle)) }
-        case .servicesChanged(let range):
-            for holder in holders.values { holder.onEvent(.servicesChanged(range)) }
+        case .value, .servicesChanged:
+            for holder in holders.values { holder.onEvent(event) }
         case .began(let id): asked[id]?.hasBegun.succeed()
         case .answered(let id, let value): ended(id, .success(value))
         case .failed(let id, let error): ended(id, .failure(error))

@@ -8,18 +8,8 @@ import Testing
 @testable import BluetoothLE
 
 @Suite struct BondWriterTests {
-    /// The owner of the bonds, which the program may release like an adapter.
-    private final class Owner {
-        let known: [BluetoothAddress: Bond]
-
-        init(_ bonds: [Bond]) {
-            known = Dictionary(uniqueKeysWithValues: bonds.map { ($0.identity, $0) })
-        }
-    }
-
-    /// Pending writes retain the owner of the bonds: without it there would be no bonds, and the stored ones would be
-    /// removed.
-    @Test func pendingWritesCompleteAfterTheOwnerIsReleased() async throws {
+    /// Of the changes of a bond that wait, the last is written.
+    @Test func theLastChangeOfABondIsWritten() async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         try await radio.run {
             let store = MemoryBondStore()
@@ -27,13 +17,12 @@ import Testing
             for bond in bonds { store.save(bond, of: .zero) }
             let writer = await radio.loop.run {
                 let writer = BondWriter(store, on: radio.loop, log: Logger(label: "test"))
-                let owner = Owner(bonds)
-                writer.bond = { [weak owner] in owner?.known[$0] }
-                for bond in bonds { writer.write(bond.identity, isUpdate: false, keeping: owner) }
+                for bond in bonds { writer.write(bond, of: bond.identity, isUpdate: false) }
+                writer.write(nil, of: bonds[0].identity, isUpdate: false)
                 return LoopBound(writer, on: radio.loop)
             }
-            await withTaskExecutorPreference(radio.loop) { await Self.flush(writer) }
-            #expect(store.bonds(of: .zero).count == 3)
+            await withTaskExecutorPreference(radio.loop) { await Self.writeAll(writer) }
+            #expect(store.bonds(of: .zero).map(\.identity).sorted() == bonds[1...].map(\.identity))
         }
     }
 
@@ -43,23 +32,24 @@ import Testing
         try await radio.run {
             let bonds = (1...4).map { BondSamples.bond(BluetoothAddress(0xC098_E512_3450 + $0, kind: .random)) }
             let store = LateStore(bonds: Array(bonds[..<2]), on: radio.loop)
-            let owner = await radio.loop.run { LoopBound(Owner(Array(bonds[1...])), on: radio.loop) }
             let writer = await radio.loop.run {
                 let writer = BondWriter(store, on: radio.loop, log: Logger(label: "test"))
-                writer.bond = { [weak owner = owner.value] in owner?.known[$0] }
                 // One is being removed, and one being written.
-                for index in [0, 2] { writer.write(bonds[index].identity, isUpdate: false, keeping: owner.value) }
+                writer.write(nil, of: bonds[0].identity, isUpdate: false)
+                writer.write(bonds[2], of: bonds[2].identity, isUpdate: false)
                 return LoopBound(writer, on: radio.loop)
             }
+            let writing = Task(executorPreference: radio.loop) { await Self.writeAll(writer) }
             let reading = Task(executorPreference: radio.loop) { try await Self.read(writer) }
             try await radio.sleep(for: .milliseconds(500))
             // And another one, before the store answers.
             await radio.loop.run {
-                writer.value.write(bonds[3].identity, isUpdate: false, keeping: owner.value)
+                writer.value.write(bonds[3], of: bonds[3].identity, isUpdate: false)
             }
             let read = try await reading.value
-            #expect(read.map(\.identity).sorted() == bonds[1...].map(\.identity))
-            await withTaskExecutorPreference(radio.loop) { await Self.flush(writer) }
+            #expect(read.bonds.map(\.identity) == [bonds[1].identity])
+            #expect(read.own == Set([0, 2, 3].map { bonds[$0].identity }))
+            await writing.value
         }
     }
 
@@ -88,11 +78,13 @@ import Testing
         func localIdentity(ofAdapterAt place: String, orStore proposal: LocalIdentity?) -> LocalIdentity? { proposal }
     }
 
-    private nonisolated(nonsending) static func read(_ writer: LoopBound<BondWriter>) async throws -> [Bond] {
-        try await writer.value.read() ?? []
+    private nonisolated(nonsending) static func read(
+        _ writer: LoopBound<BondWriter>
+    ) async throws -> (bonds: [Bond], own: Set<BluetoothAddress>) {
+        try #require(try await writer.value.read())
     }
 
-    private nonisolated(nonsending) static func flush(_ writer: LoopBound<BondWriter>) async {
-        await writer.value.flush()
+    private nonisolated(nonsending) static func writeAll(_ writer: LoopBound<BondWriter>) async {
+        while await writer.value.next() != nil {}
     }
 }

@@ -8,21 +8,12 @@ import Testing
     private static let own = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
     private static let other = BluetoothAddress(0xC0DE_0000_0002, kind: .random)
 
-    private final class Link: PairedLink {
-        let peer: BluetoothAddress
-        let minimumNewKeySize: Int
-        let refusesJustWorks: Bool
-        let mayReplaceBond: Bool
-        let hasPaired = true
-        var mayHavePaired = true
-
-        init(_ peer: BluetoothAddress, minimum: Int = 16, refusesJustWorks: Bool = false, mayReplace: Bool = true) {
-            (self.peer, minimumNewKeySize) = (peer, minimum)
-            (self.refusesJustWorks, mayReplaceBond) = (refusesJustWorks, mayReplace)
-        }
-
-        func bonded(by key: LongTermKey, isAgain: Bool) {}
-        func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {}
+    private static func link(
+        _ peer: BluetoothAddress, minimum: Int = 16, refusesJustWorks: Bool = false, mayReplace: Bool = true
+    ) -> PairedLink {
+        PairedLink(
+            peer: peer, minimumNewKeySize: minimum, refusesJustWorks: refusesJustWorks, mayHavePaired: true,
+            mayReplaceBond: mayReplace)
     }
 
     private static func key(
@@ -34,21 +25,21 @@ import Testing
     }
 
     private static func objection(
-        to key: LongTermKey, replacing bond: LongTermKey? = nil, on links: Link...
+        to key: LongTermKey, replacing bond: LongTermKey? = nil, on links: PairedLink...
     ) -> NewBondKey.Objection? {
         let bond = bond.map { Bond(identity: own, longTermKeys: [$0]) }
         return NewBondKey(key: key, bond: bond, links: links).objection
     }
 
     @Test func aNewBondIsMade() throws {
-        #expect(Self.objection(to: try Self.key(), on: Link(Self.own)) == nil)
-        #expect(Self.objection(to: try Self.key(), on: Link(Self.other)) == nil, "its first address was private")
-        #expect(Self.objection(to: try Self.key(size: 7), on: Link(Self.own, minimum: 7)) == nil)
+        #expect(Self.objection(to: try Self.key(), on: Self.link(Self.own)) == nil)
+        #expect(Self.objection(to: try Self.key(), on: Self.link(Self.other)) == nil, "its first address was private")
+        #expect(Self.objection(to: try Self.key(size: 7), on: Self.link(Self.own, minimum: 7)) == nil)
     }
 
     @Test(arguments: [UInt8(7), 15])
     func aShortKeyIsNotStored(_ size: UInt8) throws {
-        let link = Link(Self.own)
+        let link = Self.link(Self.own)
         #expect(Self.objection(to: try Self.key(size: size), on: link) == .failure(.keyTooShort))
         let bond = try Self.key(value: 2)
         #expect(Self.objection(to: try Self.key(size: size), replacing: bond, on: link) == .failure(.keyTooShort))
@@ -57,12 +48,16 @@ import Testing
 
     @Test func anIdentityIsProven() throws {
         let bond = try Self.key(value: 2)
-        #expect(Self.objection(to: try Self.key(), replacing: bond, on: Link(Self.other)) == .failure(.identityClaimed))
         #expect(
-            Self.objection(to: try Self.key(), replacing: bond, on: Link(Self.own), Link(Self.other))
+            Self.objection(to: try Self.key(), replacing: bond, on: Self.link(Self.other)) == .failure(.identityClaimed)
+        )
+        #expect(
+            Self.objection(to: try Self.key(), replacing: bond, on: Self.link(Self.own), Self.link(Self.other))
                 == .failure(.identityClaimed))
         // The device of that address is there, not bonded.
-        #expect(Self.objection(to: try Self.key(), on: Link(Self.own), Link(Self.other)) == .failure(.identityClaimed))
+        #expect(
+            Self.objection(to: try Self.key(), on: Self.link(Self.own), Self.link(Self.other))
+                == .failure(.identityClaimed))
     }
 
     @Test(
@@ -73,19 +68,20 @@ import Testing
         ] as [(LongTermKey.Kind, LongTermKey.Kind)])
     func lessReplacesNothing(_ before: LongTermKey.Kind, _ kind: LongTermKey.Kind) throws {
         let bond = try Self.key(before, value: 2)
-        #expect(Self.objection(to: try Self.key(kind), replacing: bond, on: Link(Self.own)) == .failure(.keyMissing))
+        #expect(
+            Self.objection(to: try Self.key(kind), replacing: bond, on: Self.link(Self.own)) == .failure(.keyMissing))
     }
 
     @Test func moreMayReplaceABond() throws {
         let kinds: [LongTermKey.Kind] = [.unauthenticatedLegacy, .unauthenticated, .authenticated]
         for (before, kind) in zip(kinds, kinds.dropFirst()) {
             let bond = try Self.key(before, value: 2)
-            #expect(Self.objection(to: try Self.key(kind), replacing: bond, on: Link(Self.own)) == nil)
+            #expect(Self.objection(to: try Self.key(kind), replacing: bond, on: Self.link(Self.own)) == nil)
         }
     }
 
     @Test func aShorterKeyReplacesNothing() throws {
-        let link = Link(Self.own, minimum: 7)
+        let link = Self.link(Self.own, minimum: 7)
         let (long, short) = (try Self.key(value: 2), try Self.key(size: 15))
         #expect(Self.objection(to: short, replacing: long, on: link) == .failure(.keyMissing))
         #expect(Self.objection(to: long, replacing: short, on: link) == nil)
@@ -93,9 +89,9 @@ import Testing
 
     @Test func nothingIsReplacedInSilence() throws {
         let (bond, key) = (try Self.key(value: 2), try Self.key())
-        let silent = Link(Self.own, mayReplace: false)
+        let silent = Self.link(Self.own, mayReplace: false)
         #expect(Self.objection(to: key, replacing: bond, on: silent) == .failure(.keyMissing))
-        #expect(Self.objection(to: key, replacing: bond, on: Link(Self.own)) == nil)
+        #expect(Self.objection(to: key, replacing: bond, on: Self.link(Self.own)) == nil)
         #expect(Self.objection(to: bond, replacing: bond, on: silent) == nil, "it is the same key")
         // The pairing of another program.
         #expect(Self.objection(to: key, replacing: bond) == .isForeign)
@@ -113,7 +109,7 @@ import Testing
     }
 
     @Test func aPasskeyIsExpected() throws {
-        let link = Link(Self.own, refusesJustWorks: true)
+        let link = Self.link(Self.own, refusesJustWorks: true)
         #expect(Self.objection(to: try Self.key(), on: link) == .failure(.insufficientLevel))
         #expect(Self.objection(to: try Self.key(.authenticated), on: link) == nil)
     }

@@ -123,7 +123,7 @@ final class AttributePeer: Sendable {
         let link = Link(to: socket.peer, as: .peripheral, configuration, on: loop)
         let made = Connection(link, in: DetachedSession(on: loop))
         state.withLock { $0.connections.append(made) }
-        return KernelChannel.accept(socket, .attribute, on: loop) { link.accept($0) { _ in } }
+        return KernelChannel.accept(socket, .attribute, on: loop) { link.accept($0) }
     }
 }
 

@@ -28,7 +28,7 @@ import BluetoothLE
         let radio = SimulatedRadio()
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
             let host = ScriptedHost(on: radio.loop)
-            let adapter = try await Adapter.open(bonds: .store(store), of: host)
+            let adapter = try await Adapter.open(bonds: .store(store), on: host)
             try await body(host, adapter)
         }
         radio.tearDown()
@@ -41,6 +41,13 @@ import BluetoothLE
             await adapter.close()
             let calls = await host.loop.run { host.calls }
             #expect(calls == ["prepare leave", "key events of 0", "close", "directory closed"])
+        }
+    }
+
+    @Test func onlyTheSocketsOfAKernelAreRecordedAndExamined() async throws {
+        try await Self.run { host, _ in
+            #expect(await failure { _ = try await PacketTrace.open("/dev/null", on: host) }?.code == .unsupported)
+            #expect(await Diagnosis.run(on: host).findings.map(\.subject) == ["process"])
         }
     }
 
@@ -110,13 +117,13 @@ import BluetoothLE
             let key = LongTermKey(
                 address: Self.peer, kind: .unauthenticated, isCentral: false, encryptionSize: 16,
                 encryptedDiversifier: 0, randomNumber: 0, value: .zero)
-            await host.loop.run { host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key]))) }
+            await host.loop.run { host.tell(.keys(PeerKeys(identity: Self.peer, longTermKeys: [key]), isStored: true)) }
             guard case .stored(let bond)? = try await changes.next() else {
                 throw BluetoothError.noAdapter(.init("keep"))
             }
             #expect(bond.identity == Self.peer)
             #expect(await host.loop.run { host.calls }.contains("confirm: yes"))
-            #expect(await host.loop.run { host.wantedKeys().count } == 1)
+            #expect(await host.loop.run { host.wantedKeys.count } == 1)
             await connection.disconnect()
             #expect(await host.loop.run { host.channels.first?.isClosed } == true)
         }
@@ -138,7 +145,7 @@ import BluetoothLE
                         address: Self.peer, kind: .unauthenticatedLegacy, isCentral: isCentral, encryptionSize: 16,
                         encryptedDiversifier: 1, randomNumber: 1, value: value)
                     await host.loop.run {
-                        host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key])))
+                        host.tell(.keys(PeerKeys(identity: Self.peer, longTermKeys: [key]), isStored: true))
                     }
                 }
             }
@@ -222,7 +229,7 @@ import BluetoothLE
                 if state != "a plain link" { await connection.disconnect() }
             }
             await host.loop.run {
-                host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [Self.key()])))
+                host.tell(PairingEvent.keys(PeerKeys(identity: Self.peer, longTermKeys: [Self.key()]), isStored: true))
             }
             #expect(await adapter.bonds().count == (isAgreed ? 1 : 0))
             await adapter.close()
@@ -233,18 +240,18 @@ import BluetoothLE
     @Test func theStoreHasTheBondsOfThisProgram() async throws {
         let store = MemoryBondStore()
         try await Self.run(store) { host, adapter in
-            let made = KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [Self.key()]))
+            let made = PairingEvent.keys(PeerKeys(identity: Self.peer, longTermKeys: [Self.key()]), isStored: true)
             await host.loop.run { host.tell(made) }
             #expect(await adapter.bonds().isEmpty)
             try await adapter.setBond(Bond(identity: Self.peer, longTermKeys: [Self.key()]))
             var changes = await adapter.bondChanges().makeAsyncIterator()
-            await host.loop.run { host.tell(.forgotten(Self.peer)) }
+            await host.loop.run { host.tell(.keysForgotten(Self.peer)) }
             let named = Bond(identity: Self.peer, longTermKeys: [Self.key()], name: "kept")
             try await adapter.setBond(named)
             #expect(try await changes.next() == .stored(named))
             // Another program with this store.
             store.removeBond(with: Self.peer, of: adapter.information.address)
-            await host.loop.run { host.tell(.forgotten(Self.peer)) }
+            await host.loop.run { host.tell(.keysForgotten(Self.peer)) }
             #expect(try await changes.next() == .removed(Self.peer))
             #expect(await adapter.bonds().isEmpty)
             await adapter.close()

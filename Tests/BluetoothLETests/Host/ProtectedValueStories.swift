@@ -153,7 +153,7 @@ import Testing
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
             let host = ScriptedHost(on: radio.loop)
             await radio.loop.run { host.answers = [[0x02, 0x05, 0x02]: [0x03, 23, 0]] }
-            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), of: host)
+            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), on: host)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             try await body(try await Served(radio, host, adapter))
             await adapter.close()
@@ -264,8 +264,7 @@ import Testing
             #expect(await served.sent.count == count)
             await served.host.loop.run {
                 let key = Self.key(.authenticated)
-                served.host.tell(.keyMade(Self.peer, MadeKey(kind: key.kind, isStored: true)))
-                served.host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key])))
+                served.host.tell(.keys(PeerKeys(identity: Self.peer, longTermKeys: [key]), isStored: true))
             }
             #expect(try await served.response(after: count) == [0x0B, 7])
             #expect(served.asked.all == ["read FFF3, secure-connections, bonded"])
@@ -281,7 +280,8 @@ import Testing
             #expect(try await served.read(served.bonded) == 0x08)
             #expect(start.duration(to: served.radio.now) < .seconds(3))
             await served.host.loop.run {
-                served.host.tell(.keyMade(Self.peer, MadeKey(kind: .authenticated, isStored: false)))
+                served.host.tell(
+                    .keys(PeerKeys(identity: Self.peer, longTermKeys: [Self.key(.authenticated)]), isStored: false))
             }
             start = served.radio.now
             #expect(try await served.write(served.bonded) == 0x08)
@@ -304,7 +304,8 @@ import Testing
             await served.secure(Self.authenticated)
             if hasKey {
                 await served.host.loop.run {
-                    served.host.tell(.keyMade(Self.peer, MadeKey(kind: .authenticated, isStored: false)))
+                    served.host.tell(
+                        .keys(PeerKeys(identity: Self.peer, longTermKeys: [Self.key(.authenticated)]), isStored: false))
                 }
                 // It has replaced the key of the bond in the host.
                 #expect(await connection.disconnected().pairingFailure == .keyMissing)
@@ -324,14 +325,14 @@ import Testing
             await served.host.loop.run {
                 var key = Self.key(.authenticated)
                 key.value = SecurityKey([UInt8](repeating: 0xEE, count: 16)) ?? key.value
-                served.host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key])))
+                served.host.tell(.keys(PeerKeys(identity: Self.peer, longTermKeys: [key]), isStored: true))
             }
             let stranger = try await served.link(as: .peripheral, Self.authenticated)
             #expect(try await served.read(served.bonded) == 0x08)
             #expect(await stranger.bondProtection == .unconfirmed)
             await stranger.disconnect()
             // With the end of a link, the bonds are read again.
-            await served.host.loop.run { served.host.tell(KeyEvent.linkEnded) }
+            await served.host.loop.run { served.host.tell(PairingEvent.linkEnded) }
             try await served.radio.sleep(for: .milliseconds(100))
             let connection = try await served.link(as: .peripheral, Self.authenticated)
             #expect(try await served.read(served.bonded) == 0)
@@ -346,7 +347,7 @@ import Testing
             let connection = try await served.link(as: .peripheral, Self.authenticated)
             #expect(await connection.bondProtection == .confirmed)
             await served.host.loop.run {
-                served.host.tell(.keyMade(Self.peer, MadeKey(kind: .authenticated, isStored: true)))
+                served.host.tell(.keys(PeerKeys(identity: Self.peer), isStored: true))
             }
             #expect(await connection.bondProtection == .confirmed)
             #expect(try await served.read(served.bonded) == 0)

@@ -28,7 +28,10 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
 
     /// Ends the link from the peer's side.
     func end() {
-        receiver?.channelEnded(ChannelFailure(.closedByPeer, .kernel(KernelError("read", .connectionReset))))
+        receiver?.channelEnded(
+            BluetoothError(
+                .disconnected, .init("use the link"), "", cause: .kernel(KernelError("read", .connectionReset)),
+                disconnectReason: .remote))
     }
 
     func send(_ packet: RawSpan) -> ChannelSend {
@@ -41,15 +44,17 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     func notifyWhenWritable() {}
     func setReading(_ isOn: Bool) {}
     func passWaiting() -> Bool { false }
-    func security() throws(ChannelFailure) -> LinkSecurity { protection }
-    func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
-        protection = LinkSecurity(level: level, keySize: 16)
-        host.loop.executeLocally { [self] in receiver?.channelIsWritable() }
+    var isOpen: Bool { !isClosed }
+    func attach(onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
+    func security() throws(BluetoothError) -> LinkSecurity { protection }
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        guard let level else { return nil }
+        let reached = LinkSecurity(level: level, keySize: 16)
+        protection = reached
+        host.loop.executeLocally { [self] in receiver?.securityChanged(.encrypted(reached)) }
+        return .began
     }
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
-    func confirmLink() {}
-    func beginRecord(isCentral: Bool) {}
-    func endRecord(_ reason: BluetoothError) {}
-    func close(owing outstanding: OutstandingTransactions) { close() }
-    func close() { (isClosed, receiver) = (true, nil) }
+    func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions) {
+        (isClosed, receiver) = (true, nil)
+    }
 }

@@ -9,23 +9,24 @@ import TestSupport
 /// A host without a kernel: it records its calls and reports the events of a test.
 //
 // Confined to the event loop. Calls never call back: their events follow in the loop's next turn.
-final class ScriptedHost: HostProvider, @unchecked Sendable {
+final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     // Unchecked: all state but the loop is accessed on the loop alone, which `LoopBound` would check at each place.
     let loop: EventLoop
     let isMachine = false
+    var hostSource: HostSource { HostSource(self) }
     /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
-        index: 0, publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
+        id: AdapterID(hci: 0), publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
-        localName: "scripted", supportedSettings: [.powered, .lowEnergy], currentSettings: [.powered, .lowEnergy])
+        localName: "scripted", supportedFeatures: [.powered, .lowEnergy], activeFeatures: [.powered, .lowEnergy])
 
     // The receivers of events.
-    fileprivate var onChange: (AdapterChange) -> Void = { _ in }
-    fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
+    fileprivate weak var adapterReceiver: (any DirectoryReceiver)?
     fileprivate var isServing = false
-    fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
-    fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
+    fileprivate var isRemoved = false
+    fileprivate weak var store: (any AdapterStore)?
+    fileprivate weak var pairingReceiver: (any PairingReceiver)?
     fileprivate weak var receiver: (any HostReceiver)?
     fileprivate var accept: ((any HostChannel) -> (any ChannelReceiver)?)?
     fileprivate(set) var channels: [ScriptedChannel] = []
@@ -34,7 +35,12 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
 
     init(on loop: EventLoop) { self.loop = loop }
 
-    func makeDirectory(log: Logger) -> any HostDirectory { ScriptedDirectory(self) }
+    nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory {
+        ScriptedDirectory(self)
+    }
+
+    /// The keys to load.
+    var wantedKeys: [PeerKeys] { store?.keys ?? [] }
 
     fileprivate func note(_ call: String) { calls.append(call) }
     /// Runs `body` in the loop's next turn.
@@ -43,14 +49,13 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     // MARK: Events for tests. Called on the loop.
 
     func setPowered(_ isOn: Bool) {
-        adapterInformation.currentSettings = isOn ? [.powered, .lowEnergy] : .lowEnergy
-        onChange(.changed(adapterInformation))
+        adapterInformation.activeFeatures = isOn ? [.powered, .lowEnergy] : .lowEnergy
+        adapterReceiver?.receive(.changed(.changed(adapterInformation)))
     }
 
-    func unplug() { onChange(.removed(adapterInformation)) }
-    func plug() { onChange(.added(adapterInformation)) }
-    func tell(_ event: PairingEvent) { onPairing(event) }
-    func tell(_ event: KeyEvent) { onKeys(event) }
+    func unplug() { adapterReceiver?.receive(.changed(.removed(adapterInformation))) }
+    func plug() { adapterReceiver?.receive(.changed(.added(adapterInformation))) }
+    func tell(_ event: PairingEvent) { pairingReceiver?.receive(event) }
     func tell(_ event: HostEvent) { receiver?.receive(event) }
 
     func report(_ packet: [UInt8]) throws {
@@ -72,63 +77,46 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
 
 private final class ScriptedDirectory: HostDirectory {
     private let host: ScriptedHost
+    let pairing: any HostPairing
 
-    init(_ host: ScriptedHost) { self.host = host }
+    init(_ host: ScriptedHost) { (self.host, pairing) = (host, ScriptedPairing(host)) }
     var loop: EventLoop { host.loop }
     var adapters: [AdapterInformation] { [host.adapterInformation] }
-    let changeCount: UInt64 = 0
+    weak var receiver: (any DirectoryReceiver)? { didSet { host.adapterReceiver = receiver } }
 
-    func follow(_ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void) {
-        host.onChange = onChange
-    }
-
-    func start() async throws(BluetoothError) {}
-
-    func change(
-        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
-    ) async throws(BluetoothError) { throw .noAdapter(operation) }
-
-    nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
+    func bring(
+        _ adapter: AdapterInformation, to target: AdapterTarget, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation {
-        host.note("prepare \(requirements.power)")
-        await store?.prepare(adapter)
+        switch target {
+        case .ready(let requirements):
+            host.note("prepare \(requirements.power)")
+            await store?.prepare(adapter)
+            host.store = store
+            if store?.keys != nil { host.note("key events of \(adapter.index)") }
+        case .off: host.note("power off")
+        case .restored(let former): host.note("restore \(former.activeFeatures)")
+        }
         return adapter
     }
 
-    func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) { host.note("power \(isOn)") }
-
-    func restoreSettings(
-        of adapter: AdapterInformation, to former: AdapterInformation
-    ) async throws(BluetoothError) {
-        host.note("restore \(former.currentSettings)")
-    }
-
-    func refreshState(of index: UInt16) {}
-    func refresh() {}
-    func isSwitchedOff(_ index: UInt16) -> Bool { false }
+    func refresh(_ adapter: AdapterID?) {}
+    func isSwitchedOff(_ adapter: AdapterID) -> Bool { false }
     func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 
-    func makeKeys() -> any HostKeys { ScriptedRoles(host) }
     func makeHost(of adapter: AdapterRecord) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels,
-    HostHealth
-{
+private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChannels, HostHealth {
     private let host: ScriptedHost
-    var settings = PairingSettings()
     private var receiver: (any HostReceiver)?
 
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
     var channels: any HostChannels { self }
-    var links: any HostLinks { self }
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
-    var pairing: any HostPairing { self }
     var health: any HostHealth { self }
     let obstacles = HostObstacles()
 
@@ -140,83 +128,20 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {}
 
-    func receiveWaiting() {}
-
     func start(_ receiver: any HostReceiver) { (self.receiver, host.receiver) = (receiver, receiver) }
 
-    func suspend(_ reason: BluetoothError) {
+    func adapterChanged(_ step: AdapterStep) {
+        guard case .left(let reason) = step else { return }
         host.note("leave")
         receiver?.receive(.scanEnded(reason, isForGood: false))
     }
 
-    func resume(with adapter: AdapterInformation) {}
-
     func close(_ reason: BluetoothError) {
         host.note("close")
         receiver?.receive(.scanEnded(reason, isForGood: true))
+        // It retains this object's roles.
+        receiver = nil
     }
-
-    // MARK: Keys
-
-    let status = KeyStatus.loaded
-
-    func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
-        (host.wantedKeys, host.onKeys) = (wanted, onEvent)
-    }
-
-    func begin(_ adapter: UInt16) { host.note("key events of \(adapter)") }
-    func load() async { host.note("load keys") }
-    func setServing(_ isServing: Bool) {
-        guard isServing != host.isServing else { return }
-        host.isServing = isServing
-        host.note(isServing ? "keys for centrals" : "no keys for centrals")
-    }
-    func reload() { host.note("load keys again") }
-
-    func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>? { nil }
-    func remove(
-        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
-    ) {
-        host.note("remove \(peer)")
-        host.later(completion)
-    }
-
-    // MARK: Pairing
-
-    let authority = PairingAuthority.ours
-
-    func follow(_ onEvent: @escaping (PairingEvent) -> Void) { host.onPairing = onEvent }
-
-    func change(to wanted: PairingSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
-        settings = wanted
-    }
-
-    func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) { host.note("pairing settings") }
-    func applySoon() { host.note("pairing settings soon") }
-    func release(isLast: Bool) {}
-
-    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
-        host.note("\(question): \(answer)")
-    }
-
-    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
-
-    func adapterChanged() {}
-    func adapterWasRemoved(_ reason: BluetoothError) {}
-
-    let outOfBandMethods: OutOfBandMethods = []
-    let outOfBandLevel = SecurityLevel.high
-
-    func makeOutOfBandData(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> OutOfBandData {
-        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
-    }
-
-    func setOutOfBandData(
-        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) {}
-
-    func removeOutOfBandData(of peer: BluetoothAddress) {}
-    func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {}
 
     // MARK: Health
 
@@ -237,7 +162,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Scanning
 
-    func prepareToConnect(timeout: Duration?) async {}
     func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
     func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
     func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> LEFeatures { [] }
@@ -261,55 +185,26 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
     func capacity() async -> (count: Int, inUse: Int)? { nil }
-    func finish() async {}
-    func adapterBecameAvailable() {}
-    func end(_ reason: BluetoothError) {}
-
-    // MARK: Links
-
-    func beginFollowing() {}
-    func endFollowing() {}
-
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endInitialParameters(_ number: UInt64) {}
-
-    func beginConnecting(
-        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endConnecting(_ number: UInt64) {}
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
 
     // MARK: Channels
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { true }
-
-    func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {}
-
-    func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? { other }
+    func followLinks() -> any AnyObject & Sendable { host }
+    func prepare(_ request: LinkRequest) async throws(BluetoothError) {}
 
     func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel {
-        host.note("connect \(peer)")
-        let channel = host.makeChannel(to: peer)
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
+    ) throws(BluetoothError) -> any HostChannel {
+        host.note("connect \(request.peer)")
+        let channel = host.makeChannel(to: request.peer)
         channel.receiver = receiver
         host.later { receiver.channelIsWritable() }
         return channel
     }
 
     func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener {
+    ) throws(BluetoothError) -> any HostChannelListener {
         host.note("listen")
         host.accept = accept
         return ScriptedListener(channel)
@@ -319,11 +214,70 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
 
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
+    func close() {}
+}
 
-    func adapterBecameUnavailable(_ reason: BluetoothError) {}
-    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
-    func sendAgain() {}
+private final class ScriptedPairing: HostPairing {
+    private let host: ScriptedHost
+
+    init(_ host: ScriptedHost) { self.host = host }
+
+    let keyStatus = KeyStatus.loaded
+
+    private func done<Value>(_ value: Value) -> Promise<Value, BluetoothError> {
+        let call = Promise<Value, BluetoothError>()
+        call.succeed(value)
+        return call
+    }
+
+    func setServing(_ isServing: Bool) {
+        guard isServing != host.isServing else { return }
+        host.isServing = isServing
+        host.note(isServing ? "keys for centrals" : "no keys for centrals")
+    }
+
+    func loadKeys(evenIfEmpty: Bool) -> Promise<Void, BluetoothError> {
+        host.note(evenIfEmpty ? "load keys again" : "load keys")
+        return done(())
+    }
+
+    func removeKeys(of peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
+        host.note("remove \(peer)")
+        return done(())
+    }
+
+    let authority = PairingAuthority.ours
+    var receiver: (any PairingReceiver)? {
+        get { host.pairingReceiver }
+        set { host.pairingReceiver = newValue }
+    }
+
+    func change(to wanted: PairingSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
+
+    func apply() -> Promise<Void, BluetoothError> {
+        host.note("pairing settings")
+        return done(())
+    }
+    func release() {}
+
+    func adapterChanged(removed reason: BluetoothError?) {
+        if reason == nil, host.isRemoved { host.note("key events of \(host.adapterInformation.index)") }
+        host.isRemoved = reason != nil
+    }
+
+    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        host.note("\(question): \(answer)")
+    }
+
+    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
+
+    func makeOutOfBandData(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> OutOfBandData {
+        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
+    }
+
+    func setOutOfBandData(
+        _ data: OutOfBandData?, of peer: BluetoothAddress
+    ) -> Promise<SecurityLevel, BluetoothError> { done(.high) }
     func close() {}
 }
 
@@ -331,11 +285,4 @@ private final class ScriptedListener: HostChannelListener {
     let channel: L2CAPChannel
     init(_ channel: L2CAPChannel) { self.channel = channel }
     func close() {}
-}
-
-extension BluetoothError {
-    /// The error for a scripted channel's failure.
-    static func scripted(_ failure: ChannelFailure) -> BluetoothError {
-        BluetoothError(.disconnected, .init("use the link"), "", cause: failure.cause, disconnectReason: .remote)
-    }
 }

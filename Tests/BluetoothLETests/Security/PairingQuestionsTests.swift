@@ -138,7 +138,7 @@ import Testing
         let courses = Set(reached.compactMap { $0.state.questions.dialogs[Self.peer]?.course })
         #expect(
             courses == [
-                .begun, .numbered, .refused(.keyMissing), .refused(.bondStoreFull), .refused(.notConfirmed),
+                .begun, .refused(.keyMissing), .refused(.bondStoreFull), .refused(.notConfirmed),
             ])
         // Every state comes to rest without further events.
         for (state, path) in reached {
@@ -149,26 +149,19 @@ import Testing
         }
     }
 
-    @Test func theFailureFollowsTheCourse() throws {
+    @Test func aRefusalIsTheReasonOfTheFailure() throws {
         let number = try #require(Passkey(123_456))
         let request = PairingRequest(peer: Self.peer, adapter: "hci0", isInitiatedHere: true)
-        let link = Self.link(Self.peer)
-        func failure(
-            _ question: PairingQuestion?, _ verdict: PairingQuestions.Verdict = .ask, hasKey: Bool = false,
-            at moment: KernelInstant = Self.start
-        ) -> PairingFailure {
+        func refusal(_ question: PairingQuestion?, _ verdict: PairingQuestions.Verdict = .ask) -> PairingFailure? {
             var questions = PairingQuestions()
             if let question { _ = questions.asked(question, request, verdict, at: Self.start) }
-            return questions.failure(link, since: Self.start, hasKey: hasKey, at: moment)
+            return questions.refusal(Self.link(Self.peer))
         }
-        #expect(failure(nil) == .rejected)
-        #expect(failure(nil, hasKey: true) == .keyMissing)
-        #expect(failure(nil, hasKey: true, at: Self.later) == .timedOut)
-        #expect(failure(.confirm, .accept, hasKey: true) == .rejected)
-        #expect(failure(.compare(number)) == .authenticationFailed)
-        #expect(failure(.compare(number), at: Self.later) == .timedOut)
-        #expect(failure(.confirm, .refuse(.keyMissing), at: Self.later) == .keyMissing)
-        #expect(failure(.show(number, enteredCount: 0), .refuse(.bondStoreFull)) == .bondStoreFull)
+        #expect(refusal(nil) == nil)
+        #expect(refusal(.confirm, .accept) == nil)
+        #expect(refusal(.compare(number)) == nil)
+        #expect(refusal(.confirm, .refuse(.keyMissing)) == .keyMissing)
+        #expect(refusal(.show(number, enteredCount: 0), .refuse(.bondStoreFull)) == .bondStoreFull)
     }
 
     @Test func heldQuestionsAreBoundedAndShortLived() {

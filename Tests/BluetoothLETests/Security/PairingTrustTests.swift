@@ -161,8 +161,8 @@ import Testing
     // MARK: Several programs
 
     /// The settings that an adapter has now.
-    private static func settings(_ fixture: SecurityFixture) -> ManagementSettings {
-        fixture.adapter.information.currentSettings.intersection([.bondable, .secureConnections])
+    private static func settings(_ fixture: SecurityFixture) -> AdapterFeatures {
+        fixture.adapter.information.activeFeatures.intersection([.bondable, .secureConnections])
     }
 
     @Test func theSettingsAreThoseOfTheLinksAndRestoredAfterThem() async throws {

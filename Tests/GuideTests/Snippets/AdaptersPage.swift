@@ -67,7 +67,7 @@ enum AdaptersPage {
     /// All of them
     static func allOfThem2() async throws {
         for information in try await Adapter.all() where information.isLowEnergySupported {
-            let adapter = try await Adapter.open(.index(information.index), power: .powerOn)
+            let adapter = try await Adapter.open(.id(information.id), power: .powerOn)
             let nearest = try await adapter.firstAdvertisement(timeout: .seconds(5), options: ScanOptions(filter: .rssi(atLeast: -60)))
             print(information.name, "hears", nearest)
             await adapter.close()

@@ -25,7 +25,7 @@ enum SeveralAdaptersPage {
     static func severalAsOne() async throws {
         var adapters: [Adapter] = []
         for information in try await Adapter.all() {
-            adapters.append(try await Adapter.open(.index(information.index), power: .powerOn))
+            adapters.append(try await Adapter.open(.id(information.id), power: .powerOn))
         }
         let group = try await AdapterGroup(adapters)
         for try await found in try await group.scan(ScanOptions(duration: .seconds(5))) {

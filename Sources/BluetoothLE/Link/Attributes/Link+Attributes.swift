@@ -160,4 +160,10 @@ extension Link {
         bearer.submit(command)
         try await command.call.value(operation, timeout: timeout, on: loop)
     }
+
+    /// Handles a change of the peer's attributes.
+    func servicesChanged(in range: AttributeHandleRange) {
+        database.servicesChanged(in: range, self)
+        eventsIfAny?.send(.servicesChanged(range))
+    }
 }

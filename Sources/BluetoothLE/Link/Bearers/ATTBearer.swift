@@ -64,7 +64,7 @@ final class ATTBearer {
         guard !isClosed, core.sending != .ended else { return }
         let outstanding = core.outstanding
         guard id == nil, !outstanding.isEmpty else { return }
-        timers.loop.execute { [channel] in channel.close(owing: outstanding) }
+        timers.loop.execute { [channel] in channel.close(nil, owing: outstanding) }
     }
 
     /// The device at the other end.
@@ -164,11 +164,8 @@ final class ATTBearer {
         case .wouldBlock:
             core.channelIsFull()
             channel.notifyWhenWritable()
-        case .failed(let error):
-            core.channelEnded()
-            // The end of the fixed channel follows, after what has arrived before.
-            while id != nil, channel.passWaiting() {}
-            if id != nil { channelEnded(error) }
+        // The end follows, after what has arrived before.
+        case .failed: core.channelEnded()
         }
         return false
     }
@@ -233,13 +230,10 @@ final class ATTBearer {
     }
 
     /// Closes, as the channel has ended.
-    func channelEnded(_ error: ChannelFailure) {
+    func channelEnded(_ reason: BluetoothError) {
         guard !isClosed else { return }
         core.channelEnded()
-        guard error.kind != .notEncrypted, let link else {
-            return close(channel.error(error, .link(peer)))
-        }
-        if let reason = link.reasonOfEnd(error, of: self) { close(reason) }
+        close(reason)
     }
 
     /// Closes the channel and fails all operations with the given reason. Only the first reason counts.
@@ -253,7 +247,7 @@ final class ATTBearer {
         onQuiesced = nil
         flush()
         // The channel of an enhanced bearer is not shared.
-        if hasChannelEnded || id != nil { channel.close() } else { channel.close(owing: outstanding) }
+        channel.close(reason, owing: hasChannelEnded || id != nil ? OutstandingTransactions() : outstanding)
         ownPeerServer.subscribers.finish(reason)
         link?.bearerHasEnded(self, reason)
     }

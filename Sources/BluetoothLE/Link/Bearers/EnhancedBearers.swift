@@ -109,18 +109,14 @@ final class EnhancedBearers {
         if Task.isCancelled { throw .cancelled(operation) }
         let options = L2CAPOptions(
             security: .medium, receiveMTU: max(64, link.configuration.receiveMTU), receiveBuffer: 1 << 20,
-            connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5), flowControl: .enhancedCreditBased)
+            flowControl: .enhancedCreditBased)
+        let request = LinkRequest(
+            to: link.identity, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), operation, options,
+            until: timeout.map { link.loop.now.advanced(by: $0) })
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
-        do {
-            let channel = try adapter.hostChannels.connect(
-                to: link.identity, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), options,
-                LinkReceiver(link, bearer: id))
-            entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
-        } catch {
-            let other = adapter.hostChannels.error(error, .openingBearer(operation))
-            throw link.reason(of: error, otherwise: other, then: { _, _ in }) ?? other
-        }
+        let channel = try adapter.hostChannels.connect(request, LinkReceiver(link, bearer: id))
+        entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
         let loop = link.loop
         do throws(BluetoothError) {
             guard let pairings = link.pairings else { throw .noRoute(operation) }
@@ -165,11 +161,12 @@ final class EnhancedBearers {
         if let bearer = self[id] { bearer.channelIsWritable() } else { establish(id, link) }
     }
 
-    func channelEnded(_ id: UInt64, _ error: ChannelFailure, _ link: Link) {
-        if let bearer = self[id] { return bearer.channelEnded(error) }
-        guard let channel = entries.first(where: { $0.id == id })?.channel else { return }
-        let other = channel.error(error, .openingBearer(.init("open enhanced bearers", peer: link.peer)))
-        if let reason = reason(of: id, link, error, otherwise: other) { end(id, reason) }
+    func channelEnded(_ id: UInt64, _ reason: BluetoothError, _ link: Link) {
+        guard let bearer = self[id] else { return end(id, reason) }
+        var reason = reason
+        // The host may have another address for the peer.
+        reason.operation.peer = link.peer
+        bearer.channelEnded(reason)
     }
 
     private func establish(_ id: UInt64, _ link: Link) {
@@ -182,18 +179,6 @@ final class EnhancedBearers {
         if let units = channel.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
         entries[index].state = .open(bearer)
         call?.succeed()
-    }
-
-    private func reason(
-        of id: UInt64, _ link: Link, _ error: ChannelFailure, otherwise other: BluetoothError
-    ) -> BluetoothError? {
-        link.reason(of: error, otherwise: other) { [weak self] _, reason in self?.end(id, reason) }
-    }
-
-    /// The reason for the end of a bearer's channel; nil if it follows later.
-    func reasonOfEnd(_ failure: ChannelFailure, of id: UInt64, _ link: Link) -> BluetoothError? {
-        guard let bearer = self[id] else { return nil }
-        return reason(of: id, link, failure, otherwise: bearer.channel.error(failure, .bearer(link.peer)))
     }
 
     /// Removes and closes a bearer.

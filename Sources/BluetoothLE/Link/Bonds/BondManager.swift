@@ -7,71 +7,43 @@ import BluetoothGATT
 import Logging
 
 /// The bonds of one adapter: loads their keys into the host, adds the keys from pairing and persists every change.
+// Holds more than ten variables: the bonds, their state in the host and their followers change together.
 //
 // Confined to the event loop, with the adapter.
 final class BondManager: AdapterStore {
     private let mark: ComponentCount.Mark
-    /// The receiver of changes of bonds, and the source of the links' state.
-    struct Observer {
-        /// Returns the links to a device, under the address that the host has for it now.
-        let links: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> [any PairedLink]
-        /// Returns whether a pairing of this program with a device, to which there may no longer be a link, created a
-        /// key.
-        let hasPaired: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> Bool
-        /// Called when the limit leaves no room for the bond with a device.
-        let onRefused: (_ identity: BluetoothAddress) -> Void
-        /// Returns whether there is a link with a device.
-        let isConnected: (BluetoothAddress) -> Bool
-        /// Called when the set of identity resolving keys has changed.
-        let onKeysChanged: ([IdentityResolvingKey]) -> Void
-    }
-
     let log: Logger
     let limit: BondLimit
-    let keys: any HostKeys
+    let host: any HostPairing
+    let loop: EventLoop
     private let identities: LocalIdentities
     /// Nil where bonds are not stored.
     let writer: BondWriter?
     private var known: [BluetoothAddress: Bond] = [:]
     private var refusals = PairingRefusals()
-    /// The callers that wait until the bonds are read.
-    private var readers = WaiterList<Void, BluetoothError>()
-    /// The error of the last attempt to read the bonds.
-    private var readingFailure: BluetoothError?
+    /// The callers that wait until the bonds are read, and the error of the last attempt.
+    private var reading = (waiters: WaiterList<Void, BluetoothError>(), failure: BluetoothError?.none)
     private var changes = Broadcaster<BondChange>()
-    private var observer: Observer?
+    /// The adapter's links and the devices in range, while the session lasts.
+    private var session: (links: LinkRegistry, devices: DeviceIdentities)?
     /// Whether another program may have replaced a bond in the store.
-    var mayBeOutdated: Bool { !refusals.foreign.isEmpty }
+    private var mayBeOutdated: Bool { !refusals.foreign.isEmpty }
 
-    init(_ store: (any BondStore)?, limit: BondLimit = BondLimit(), keys: any HostKeys, log: Logger) {
-        mark = keys.loop.components.mark("BondManager")
+    init(
+        _ store: (any BondStore)?, limit: BondLimit = BondLimit(), _ host: any HostPairing, on loop: EventLoop,
+        log: Logger
+    ) {
+        mark = loop.components.mark("BondManager")
         self.limit = limit
-        self.keys = keys
+        (self.host, self.loop) = (host, loop)
         self.log = log
         identities = LocalIdentities(store, log: log)
-        writer = store.map { BondWriter($0, on: keys.loop, log: log) }
-        keys.follow(wanted: { [weak self] in self?.wantedKeys ?? [] }) { [weak self] event in
-            switch event {
-            case .made(let keys): self?.addKeys(keys)
-            // The bond is the store's: another program may have removed it there, or just its own.
-            case .forgotten(let identity): self?.readAgain(about: identity)
-            // Its program has stored its bond.
-            case .linkEnded: if let self, mayBeOutdated { readAgain() }
-            }
-        }
-        writer?.bond = { [weak self] in self?.known[$0] }
-        writer?.onOutcome = { [weak self] outcome in
-            switch outcome {
-            case .stored(let bond): self?.publish(.stored(bond))
-            case .notStored(let bond, let error): self?.publish(.notStored(bond, error))
-            case .isGone(let identity): self?.drop(identity)
-            }
-        }
+        writer = store.map { BondWriter($0, on: loop, log: log) }
     }
 
-    /// Sets the observer and reports the present resolving keys to it.
-    func follow(_ observer: Observer) {
-        self.observer = observer
+    /// Begins with the session's links and devices, and hands the present resolving keys to the latter.
+    func begin(_ links: LinkRegistry, _ devices: DeviceIdentities) {
+        session = (links, devices)
         keysChanged()
     }
 
@@ -84,11 +56,11 @@ final class BondManager: AdapterStore {
     /// The state of the keys in the host.
     var status: BondStatus {
         guard writer != nil else { return .disabled }
-        return switch keys.status {
+        return switch host.keyStatus {
         case .others: .daemon
         case .notPermitted: .notPermitted
         case .failed(let error): .failed(error)
-        case .loaded: readingFailure.map { .failed($0) } ?? .loaded
+        case .loaded: reading.failure.map { .failed($0) } ?? .loaded
         }
     }
 
@@ -99,24 +71,23 @@ final class BondManager: AdapterStore {
         guard let writer else { return }
         writer.adapter = information.address
         await read()
-        keys.begin(information.index)
     }
 
     private nonisolated(nonsending) func read() async {
         guard let writer else { return }
         let (former, doubtful) = (known, refusals.foreign)
         do throws(BluetoothError) {
-            guard let bonds = try await writer.read() else { return }
-            known = Dictionary(bonds.map { ($0.identity, $0) }) { $1 }
-            readingFailure = nil
+            guard let (bonds, own) = try await writer.read() else { return }
+            known = Dictionary((bonds + own.compactMap { known[$0] }).map { ($0.identity, $0) }) { $1 }
+            reading.failure = nil
             refusals.foreign.subtract(doubtful)
             for identity in former.keys where known[identity] == nil { publish(.removed(identity)) }
             // What the host was given meanwhile is older.
             let isChanged = known.mapValues(\.longTermKeys) != former.mapValues(\.longTermKeys)
-            if isChanged, !former.isEmpty { keys.reload() }
+            if isChanged, !former.isEmpty { host.loadKeys(evenIfEmpty: true) }
         } catch {
             log.warning("\(error)")
-            readingFailure = error
+            reading.failure = error
             return
         }
         keysChanged()
@@ -124,44 +95,43 @@ final class BondManager: AdapterStore {
 
     /// Reads the bonds again without waiting: another program may have changed one.
     private func readAgain(about identity: BluetoothAddress? = nil) {
+        guard let writer else { return }
         if let identity, known[identity] != nil { refusals.foreign.insert(identity) }
-        writer?.readAgain(keeping: self) { [weak self] in
-            await self?.read()
-            self?.readers.succeedAll()
-        }
+        writer.readAgain()
+        beginWriting()
     }
+
+    /// Handles the report that another program made the host forget a device. The bond is the store's: it was removed
+    /// there, or just its own.
+    func isForgotten(_ identity: BluetoothAddress) { readAgain(about: identity) }
+
+    /// Handles the end of a link of any program, which has stored its bond.
+    func linkHasEnded() { if mayBeOutdated { readAgain() } }
 
     /// Loads the keys into the host, in place of those that it has.
     nonisolated(nonsending) func load() async {
-        if writer != nil { await keys.load() }
+        if writer != nil {
+            try? await host.loadKeys(evenIfEmpty: false).value(.init("load keys"), timeout: nil, on: loop)
+        }
     }
 
     /// Reads the bonds and loads their keys, if the device is bonded or may be, as a link to it is about to be made.
     nonisolated(nonsending) func prepareLink(
         to identity: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
-        if writer != nil, known[identity] != nil || mayBeOutdated || readingFailure != nil {
-            let call = readers.makePromise()
+        if writer != nil, known[identity] != nil || mayBeOutdated || reading.failure != nil {
+            let call = reading.waiters.makePromise()
             readAgain()
-            try await call.value(operation, timeout: deadline.map { keys.loop.now.duration(to: $0) }, on: keys.loop)
+            try await call.value(operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
         }
         if known[identity] != nil { await load() }
     }
 
-    /// Starts the key events of an adapter that was plugged in again.
-    func adapterReturned(as index: UInt16) {
-        if writer != nil { keys.begin(index) }
-    }
-
-    /// Whether centrals connect to this program, which encrypt by themselves.
-    func setServing(_ isServing: Bool) {
-        if writer != nil { keys.setServing(isServing) }
-    }
-
     /// The keys of all bonds: the bonds in use first, then the newest, since their devices are the likeliest to
     /// connect.
-    private var wantedKeys: [PeerKeys] {
-        known.values.sorted { ($0.isInUse ? 1 : 0, $0.time) > ($1.isInUse ? 1 : 0, $1.time) }
+    var keys: [PeerKeys]? {
+        if writer == nil, known.isEmpty { return nil }
+        return known.values.sorted { ($0.isInUse ? 1 : 0, $0.time) > ($1.isInUse ? 1 : 0, $1.time) }
             .map {
                 PeerKeys(
                     identity: $0.identity, longTermKeys: $0.longTermKeys, identityResolvingKey: $0.identityResolvingKey)
@@ -170,22 +140,26 @@ final class BondManager: AdapterStore {
 
     /// Reports the identity resolving keys.
     private func keysChanged() {
-        observer?.onKeysChanged(known.values.sorted { $0.identity < $1.identity }.compactMap(\.irk))
+        session?.devices.setKeys(known.values.sorted { $0.identity < $1.identity }.compactMap(\.irk))
     }
 
     // MARK: Keys from pairing
 
     /// Creates or updates the bond for a key from pairing, with the other keys of that pairing.
-    private func addKeys(_ made: PeerKeys) {
-        guard let key = made.longTermKeys.first else { return }
+    ///
+    /// - Parameter isOwn: whether a pairing of this program made the key, whose link may have ended.
+    func addKeys(_ made: PeerKeys, isOwn: Bool) {
+        guard writer != nil, host.keyStatus != .others, let key = made.longTermKeys.first, key.address.isIdentity else {
+            return
+        }
         let identity = key.address
-        let links = observer?.links(identity, made.privateAddress) ?? []
-        guard !refusals.isRecent(identity, at: keys.loop.now) else { return }
-        let isOwn = observer?.hasPaired(identity, made.privateAddress) == true
+        let links = session?.links.links(to: identity, made.privateAddress) ?? []
+        guard !refusals.isRecent(identity, at: loop.now) else { return }
         let now = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
         let isSecond = known[identity].map { $0.time + 1 >= now } ?? false
-        let new = NewBondKey(key: key, bond: known[identity], links: links, isOwn: isOwn, isSecond: isSecond)
-        if let objection = new.objection { return refuse(new, objection) }
+        let new = NewBondKey(
+            key: key, bond: known[identity], links: links.map(\.paired), isOwn: isOwn, isSecond: isSecond)
+        if let objection = new.objection { return refuse(new, objection, links) }
         guard makeRoom(for: key) else { return }
         var bond = known[identity] ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
@@ -203,21 +177,21 @@ final class BondManager: AdapterStore {
     }
 
     /// Refuses a key: the host gets the stored keys back, and the link of the pairing ends.
-    private func refuse(_ new: NewBondKey, _ objection: NewBondKey.Objection) {
+    private func refuse(_ new: NewBondKey, _ objection: NewBondKey.Objection, _ links: [Link]) {
         let identity = new.key.address
         guard case .failure(let failure) = objection else {
             refusals.foreign.insert(identity)
             return log.debug("a key from another program's pairing is not stored", metadata: ["peer": "\(identity)"])
         }
         // Legacy pairing reports a second key, which the host deletes as well.
-        refusals.refused(identity, at: keys.loop.now)
-        keys.reload()
+        refusals.refused(identity, at: loop.now)
+        host.loadKeys(evenIfEmpty: true)
         if new.bond == nil {
             notice("a key from pairing is not stored: \(failure.sentence)", of: identity)
         } else {
             reportRefusal(of: identity, failure)
         }
-        for link in failure == .identityClaimed ? new.claimants : new.links {
+        for link in links where failure != .identityClaimed || !new.proves(link.peer) {
             link.endLink(failure, refusing: new.key)
         }
     }
@@ -233,7 +207,7 @@ final class BondManager: AdapterStore {
 
     /// Writes a notice about a device, as far as the limit of notices permits.
     func notice(_ text: String, of peer: BluetoothAddress) {
-        let (isWritten, omitted) = refusals.nextNotice(at: keys.loop.now)
+        let (isWritten, omitted) = refusals.nextNotice(at: loop.now)
         guard isWritten else { return }
         log.notice(
             "\(text)\(omitted > 0 ? " (\(omitted) notices about other pairings are omitted)" : "")",
@@ -242,11 +216,14 @@ final class BondManager: AdapterStore {
 
     /// Handles a key that is not to be stored: it is removed from the host, and protects its link alone. It has replaced
     /// the stored key of a bonded device in the host, which is no way to replace a bond.
-    func keyIsNotBonded(of peer: BluetoothAddress, onAdapter index: UInt16) {
-        guard known[peer] != nil else { return keys.remove(peer, onAdapter: index, disconnect: false) {} }
-        keys.reload()
+    func keyIsNotBonded(of peer: BluetoothAddress) {
+        guard known[peer] != nil else {
+            host.removeKeys(of: peer, disconnect: false)
+            return
+        }
+        host.loadKeys(evenIfEmpty: true)
         reportRefusal(of: peer, .keyMissing)
-        for link in observer?.links(peer, nil) ?? [] where link.hasPaired {
+        for link in session?.links.links(to: peer) ?? [] where link.hasPaired {
             link.endLink(.keyMissing, refusing: nil)
         }
     }
@@ -254,7 +231,7 @@ final class BondManager: AdapterStore {
     /// Records that the host has lost the key of a bond, or has another one, and gives it the stored keys again.
     func hostLacksKey(of identity: BluetoothAddress) {
         refusals.lostKeys.insert(identity)
-        keys.reload()
+        host.loadKeys(evenIfEmpty: true)
     }
 
     /// Whether the host may have another program's key for a bonded device, until the bonds are read again.
@@ -285,10 +262,10 @@ final class BondManager: AdapterStore {
     ) throws(BluetoothError) -> Bond? {
         let bond = known[identity].flatMap { $0.longTermKeys.isEmpty ? nil : $0 }
         var error: BluetoothError
-        switch keys.status {
+        switch host.keyStatus {
         // Others may have changed the store: whether there is a bond is not known.
         case _ where bond == nil:
-            guard let failure = readingFailure, !failure.isOfAnotherUsersFile else { return nil }
+            guard let failure = reading.failure, !failure.isOfAnotherUsersFile else { return nil }
             error = failure
         case _ where writer == nil, .loaded: return bond
         case .failed(let failure): error = failure
@@ -328,11 +305,11 @@ final class BondManager: AdapterStore {
         known[bond.identity] = bond
         if former?.identityResolvingKey != bond.identityResolvingKey { keysChanged() }
         if former?.longTermKeys != bond.longTermKeys || former?.identityResolvingKey != bond.identityResolvingKey {
-            if writer != nil { await keys.load() }
+            await load()
         }
         let call = Promise<Void, BluetoothError>()
         write(bond.identity, isUpdate: false, call)
-        try await call.value(.init("store the bond", peer: bond.identity), timeout: nil, on: keys.loop)
+        try await call.value(.init("store the bond", peer: bond.identity), timeout: nil, on: loop)
     }
 
     /// Removes the bond with a device here, in the store and in the host, which ends this program's link.
@@ -346,25 +323,63 @@ final class BondManager: AdapterStore {
         write(identity, isUpdate: false, call)
         var failure: BluetoothError?
         do throws(BluetoothError) {
-            try await call.value(operation, timeout: nil, on: keys.loop)
+            try await call.value(operation, timeout: nil, on: loop)
         } catch {
             failure = error
         }
-        let isConnected = observer?.isConnected(identity) == true
-        let forgotten = writer.flatMap { _ in keys.forget(identity, disconnect: isConnected) }
+        let forgotten = removeKeys(of: identity)
         if let failure { throw failure }
-        try await forgotten?.value(operation, timeout: nil, on: keys.loop)
+        try await forgotten?.value(operation, timeout: nil, on: loop)
     }
 
-    func drop(_ identity: BluetoothAddress, _ change: BondChange? = nil) {
+    /// Removes a device's keys from the host, if it has those of this program, and ends its link.
+    @discardableResult
+    private func removeKeys(of identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
+        guard writer != nil, ![.others, .notPermitted].contains(host.keyStatus) else { return nil }
+        return host.removeKeys(of: identity, disconnect: isConnected(identity))
+    }
+
+    private func isConnected(_ identity: BluetoothAddress) -> Bool {
+        session?.links.all.contains { $0.identity == identity } == true
+    }
+
+    private func drop(_ identity: BluetoothAddress, _ change: BondChange? = nil) {
         writer?.drop(identity)
         guard known.removeValue(forKey: identity) != nil else { return }
         keysChanged()
         publish(change ?? .removed(identity))
     }
 
-    func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: Promise<Void, BluetoothError>? = nil) {
-        if let writer { writer.write(identity, isUpdate: isUpdate, keeping: self, waiter) } else { waiter?.succeed() }
+    private func write(
+        _ identity: BluetoothAddress, isUpdate: Bool, _ waiter: Promise<Void, BluetoothError>? = nil
+    ) {
+        if let writer {
+            writer.write(known[identity], of: identity, isUpdate: isUpdate, waiter)
+            beginWriting()
+        } else {
+            waiter?.succeed()
+        }
+    }
+
+    /// Begins the task that writes the changes, which retains the bonds until the last.
+    private func beginWriting() {
+        guard let writer, writer.task == nil else { return }
+        let own = LoopBound((manager: self, writer: writer), on: loop)
+        writer.task = Task(executorPreference: loop) { await own.value.manager.writeAll(own.value.writer) }
+    }
+
+    private nonisolated(nonsending) func writeAll(_ writer: BondWriter) async {
+        while let step = await writer.next() {
+            switch step {
+            case .stored(let bond): publish(.stored(bond))
+            case .notStored(let bond, let error): publish(.notStored(bond, error))
+            case .isGone(let identity): drop(identity)
+            case .read:
+                await read()
+                reading.waiters.succeedAll()
+            case .done: break
+            }
+        }
     }
 
     /// Waits until all changes are written.
@@ -378,13 +393,12 @@ final class BondManager: AdapterStore {
     func bondChanges(_ operation: BluetoothError.Operation, keeping owner: any AnyObject & Sendable) -> BoundedStream<
         BondChange
     > {
-        changes.stream(capacity: 256, policy: .fail, operation, from: keys.loop, keeping: owner)
+        changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: owner)
     }
 
     /// Ends everything but the writing.
     func close(_ reason: BluetoothError) {
-        keys.close()
-        observer = nil
+        session = nil
         changes.finish(reason.code == .cancelled ? nil : reason)
     }
 
@@ -400,7 +414,7 @@ final class BondManager: AdapterStore {
     }
 
     private func displaced(forAuthenticated isAuthenticated: Bool) -> Bond? {
-        limit.displaced(from: known.values, forAuthenticated: isAuthenticated) { observer?.isConnected($0) ?? false }
+        limit.displaced(from: known.values, forAuthenticated: isAuthenticated, isConnected: isConnected)
     }
 
     /// Makes room for the bond of a new key. Without room, the host deletes the key and the link ends.
@@ -410,17 +424,16 @@ final class BondManager: AdapterStore {
         if let bond = displaced(forAuthenticated: key.kind.isAuthenticated) {
             log.notice("a bond is replaced", metadata: ["peer": "\(bond.identity)", "for": "\(identity)"])
             drop(bond.identity, .displaced(bond.identity, by: identity))
-            _ = keys.forget(bond.identity, disconnect: observer?.isConnected(bond.identity) == true)
+            removeKeys(of: bond.identity)
             write(bond.identity, isUpdate: false)
             return true
         }
         // Legacy pairing makes a key for each role.
-        guard refusals.withoutRoom.insert(identity).inserted else { return false }
+        refusals.withoutRoom = refusals.withoutRoom.filter { !$0.value.isResolved }
+        guard refusals.withoutRoom[identity] == nil else { return false }
         reportRefusal(of: identity)
-        observer?.onRefused(identity)
-        keys.remove(identity, onAdapter: nil, disconnect: true) { [weak self] in
-            self?.refusals.withoutRoom.remove(identity)
-        }
+        session?.links.bondWasRefused(identity)
+        refusals.withoutRoom[identity] = host.removeKeys(of: identity, disconnect: true)
         return false
     }
 

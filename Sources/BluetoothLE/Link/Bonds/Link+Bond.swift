@@ -71,27 +71,32 @@ extension Link {
     }
 }
 
-extension Link: PairedLink {
+// A link whose pairing makes keys.
+extension Link {
     var minimumNewKeySize: Int { configuration.minimumKeySize ?? NewBondKey.defaultMinimumSize }
 
-    var refusesJustWorks: Bool { pairings?.refusesJustWorks == true }
-
+    /// Whether there was a pairing on the link, or an attempt.
     var hasPaired: Bool { protectionIfAny?.pairing.hasPaired == true }
 
-    var mayHavePaired: Bool {
-        protectionIfAny?.isPairing == true || (try? security().keySize).map { $0 > 0 } == true
+    /// The state that decides about a key.
+    var paired: PairedLink {
+        let isEncrypted = (try? security().keySize).map { $0 > 0 } == true
+        return PairedLink(
+            peer: peer, minimumNewKeySize: minimumNewKeySize, refusesJustWorks: pairings?.refusesJustWorks == true,
+            mayHavePaired: protectionIfAny?.isPairing == true || isEncrypted,
+            mayReplaceBond: protectionIfAny?.mayReplaceBond == true)
     }
 
-    var mayReplaceBond: Bool { protection.mayReplaceBond }
-
+    /// Handles a bond from the link's pairing.
     func bonded(by key: LongTermKey, isAgain: Bool) {
         // The report of a key finds a link by its identity, which the host may not use for it yet.
-        protection.keyWasMade(MadeKey(kind: key.kind, isStored: true))
+        protection.keyWasMade(isStored: true)
         // Legacy pairing creates a key for each role, and some kernels ask no agent.
         protection.agrees()
         bondedPeer.bonded(as: key.address, isAgain: isAgain, self)
     }
 
+    /// Ends the link, whatever address the host has for its peer.
     func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {
         let isTooShort = failure == .keyTooShort
         let sentence = key.map {

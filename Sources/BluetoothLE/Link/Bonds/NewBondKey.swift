@@ -1,28 +1,21 @@
 import BluetoothHost
+import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 
 /// A link whose pairing makes keys, as the bonds see it.
-protocol PairedLink: AnyObject {
+struct PairedLink {
     /// The peer's address at the beginning of the link. Pairing replaces the host's address by the one that the peer
     /// claims as its identity.
-    var peer: BluetoothAddress { get }
+    var peer: BluetoothAddress
     /// The minimum size in bytes of a key from pairing.
-    var minimumNewKeySize: Int { get }
+    var minimumNewKeySize: Int
     /// Whether pairings must be authenticated.
-    var refusesJustWorks: Bool { get }
-    /// Whether there was a pairing on the link, or an attempt.
-    var hasPaired: Bool { get }
+    var refusesJustWorks: Bool
     /// Whether a pairing on the link may have made a key: it is encrypted, or being paired.
-    var mayHavePaired: Bool { get }
+    var mayHavePaired: Bool
     /// Whether this side has agreed to the replacement of the peer's bond, or the link is encrypted with its key.
-    var mayReplaceBond: Bool { get }
-
-    /// Handles a bond from the link's pairing.
-    func bonded(by key: LongTermKey, isAgain: Bool)
-
-    /// Ends the link, whatever address the host has for its peer.
-    func endLink(_ failure: PairingFailure, refusing key: LongTermKey?)
+    var mayReplaceBond: Bool
 }
 
 /// A key from pairing that may become a bond, or a part of one, and the reasons against it.
@@ -37,7 +30,7 @@ struct NewBondKey {
     /// The device's present bond.
     let bond: Bond?
     /// The links to the device, under the address that the host has for it now.
-    let links: [any PairedLink]
+    let links: [PairedLink]
     /// Whether a pairing of this program made the key, whose link may have ended.
     var isOwn = false
     /// Whether that pairing has just made the bond.
@@ -67,13 +60,11 @@ struct NewBondKey {
         return (bond == nil && !hasIdentityLink) || links.allSatisfy { proves($0.peer) }
     }
 
-    private func proves(_ address: BluetoothAddress) -> Bool {
+    /// Whether a link with this address at its beginning has shown that its peer has this identity.
+    func proves(_ address: BluetoothAddress) -> Bool {
         address == key.address
             || bond?.identityResolvingKey.map { PrivateAddressResolver().matches(address, $0) } == true
     }
-
-    /// The links whose peer has not shown that it has this identity.
-    var claimants: [any PairedLink] { links.filter { !proves($0.peer) } }
 
     /// Whether the key protects less than the bond.
     private func isWeaker(than bond: Bond) -> Bool {
@@ -119,8 +110,8 @@ extension LongTermKey.Kind {
 /// The refused pairings: those without room, and the limit of notices, since any device in range can cause them under
 /// any number of addresses.
 struct PairingRefusals {
-    /// The devices refused because the limit of bonds is reached, until the host has deleted their keys.
-    var withoutRoom: Set<BluetoothAddress> = []
+    /// The devices refused because the limit of bonds is reached, with the removal of their keys from the host.
+    var withoutRoom: [BluetoothAddress: Promise<Void, BluetoothError>] = [:]
     /// The bonded devices whose keys the host has lost, until the next connect.
     var lostKeys: Set<BluetoothAddress> = []
     /// The devices whose keys in the host are of pairings with other programs, until the bonds are read again.

@@ -61,18 +61,13 @@ final class ChannelMaker {
         keeping session: any AnyObject & Sendable
     ) throws(BluetoothError) -> (listener: Listener<ConnectionOrientedChannel>, psm: UInt16) {
         let listener = Listener<ConnectionOrientedChannel>(capacity: backlog, policy: .fail, operation, on: loop)
-        let channel: L2CAPChannel
-        do {
-            channel = try listener.listen(
-                .dynamic(psm: psm), by: host, options.socketOptions
-            ) { [weak self, weak listener, session] socket in
-                withExtendedLifetime(session) {
-                    guard let self, let listener else { return nil }
-                    return self.accept(socket, for: listener)
-                }
+        let channel = try listener.listen(
+            .dynamic(psm: psm), by: host, options.socketOptions, operation
+        ) { [weak self, weak listener, session] socket in
+            withExtendedLifetime(session) {
+                guard let self, let listener else { return nil }
+                return self.accept(socket, for: listener)
             }
-        } catch {
-            throw host.error(error, .listening(operation))
         }
         let id = ends.add { [weak listener] reason in listener?.end(reason) }
         let maker = LoopBound(WeakReference(to: self), on: loop)
@@ -95,7 +90,7 @@ final class ChannelMaker {
     }
 
     private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {
-        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, host) }, on: loop, log: log)
+        CreditBasedChannel(to: peer, psm: psm, of: session, on: loop, log: log)
     }
 }
 

@@ -89,12 +89,17 @@ final class ConnectScheduler {
 
     // MARK: Turns
 
+    /// Throws the reason for which the adapter cannot connect.
+    func checkUsable(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        if let end { throw end.about(operation) }
+    }
+
     /// Waits for the turn of an attempt; ``endTurn(_:)`` must follow.
     nonisolated(nonsending) func waitForTurn(
         for peer: BluetoothAddress, timeout: Duration?
     ) async throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("connect", peer: peer)
-        if let end { throw end.about(operation) }
+        try checkUsable(operation)
         let call = Promise<Void, BluetoothError>()
         let id = queue.append(call)
         advance()

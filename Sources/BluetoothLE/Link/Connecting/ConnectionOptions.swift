@@ -111,14 +111,13 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The host drops longer ones, after which the peer would seem to be silent.
     private static let receiveMTU: UInt16 = 1024
 
-    /// Options whose connection time limit exceeds this library's own, which therefore fires first.
-    func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
+    /// The options of the attribute channel.
+    var socketOptions: L2CAPOptions {
         // Only a bonded peer's link has a security level from the beginning, so that nothing is lost that arrives
         // meanwhile. Pairing begins once the link is established, so that its progress can be followed.
         L2CAPOptions(
             security: bondLevel, receiveMTU: Self.receiveMTU, sendBuffer: sendBuffer,
-            receiveBuffer: receiveBuffer,
-            connectTimeout: (remaining ?? .seconds(86400)) + .seconds(5))
+            receiveBuffer: receiveBuffer)
     }
 }
 

@@ -9,9 +9,8 @@ import BluetoothPrimitives
 package final class LinkSlots {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
-    private let host: any HostHealth
+    private let health: RadioHealth
     private let advertising: any HostAdvertising
-    private let links: LinkRegistry
     private var queue = SlotQueue()
     private var timer: LoopTimer?
     /// The number of links when the controller last refused another; nil until it has.
@@ -21,9 +20,9 @@ package final class LinkSlots {
     /// The handlers of free slots that no connect claims.
     package var roomFollowers = HandlerList<Void>()
 
-    init(_ host: any HostHealth, _ advertising: any HostAdvertising, _ links: LinkRegistry, on loop: EventLoop) {
+    init(_ health: RadioHealth, _ advertising: any HostAdvertising, on loop: EventLoop) {
         mark = loop.components.mark("LinkSlots")
-        (self.host, self.advertising, self.links, self.loop) = (host, advertising, links, loop)
+        (self.health, self.advertising, self.loop) = (health, advertising, loop)
     }
 
     /// The number of connects that wait.
@@ -66,7 +65,7 @@ package final class LinkSlots {
         hasRefused = true
         if let place { queue.refused(place) }
         advance()
-        limit = max(links.count, host.countLinks() ?? 0)
+        limit = health.ownLinkCount + (health.otherLinkCount ?? 0)
     }
 
     /// Removes a connect that waits or tries.
@@ -114,9 +113,7 @@ package final class LinkSlots {
     /// The number of open links, and their limit.
     nonisolated(nonsending) func capacity() async -> AdapterCapacity {
         let sets = await advertising.capacity()
-        let own = links.count
-        // The kernel reports a link's end before its sockets do.
-        let others = host.countLinks().map { max(0, $0 - own) }
+        let (own, others) = (health.ownLinkCount, health.otherLinkCount)
         return AdapterCapacity(
             advertisingSets: sets?.count, advertisingSetsInUse: sets?.inUse, ownLinks: own, otherLinks: others,
             linkLimit: limit.map { max($0, own + (others ?? 0)) }, waitingConnects: waitingCount)

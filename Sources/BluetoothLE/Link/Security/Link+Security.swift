@@ -27,13 +27,13 @@ extension Link {
         }
         _ = try bearer(for: operation)
         guard let pairings else { throw .noRoute(operation) }
-        do {
-            try await pairings.setOutOfBandData(data, of: peer)
+        let level: SecurityLevel
+        do throws(BluetoothError) {
+            level = try await pairings.setOutOfBandData(data, of: peer)
         } catch {
             throw error.about(operation)
         }
         defer { pairings.removeOutOfBandData(of: addresses) }
-        let level = pairings.host.outOfBandLevel
         let isNew = try security().level < level && !pairings.hasKey(addresses)
         let outcome: PairingOutcome
         do throws(BluetoothError) {

@@ -4,6 +4,12 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 
+/// The outcome of raising a link's security.
+struct SecurityRaiseResult: Sendable, Equatable {
+    var security: LinkSecurity
+    var isPaired: Bool
+}
+
 /// The security of a link: the raise under way, its waiting callers, and the key of the link's last pairing.
 ///
 /// While the host raises a link's security on behalf of this side it sends nothing on the attribute channel and drops
@@ -11,6 +17,7 @@ import BluetoothPrimitives
 /// host ends it, or leaves a channel that never sends again.
 ///
 /// Owned by its link, which is passed to each call.
+// Holds more than ten variables: a raise, its callers, and what the pairing that it causes has left.
 final class LinkProtection {
     /// The relation of pairing on a link to the peer's bond.
     struct BondPairing {
@@ -25,27 +32,54 @@ final class LinkProtection {
         }
     }
 
+    /// A raise of the security.
+    struct Raise {
+        enum Phase {
+            /// The agent is asked whether to pair, and the pairing settings are applied.
+            case preparing
+            /// Requests are quiesced.
+            case quiescing
+            /// The host is asked.
+            case asked
+            /// The host encrypts a new link automatically, as requested with the link.
+            case begunByHost
+            /// The host is raising the security.
+            case underWay
+        }
+
+        let level: SecurityLevel
+        /// Whether a pairing that begins now is this program's own: after the agent's confirmation, if that is required.
+        var isWanted: Bool
+        /// Whether there has been a question, which distinguishes pairing from encryption with an existing key.
+        var isPairing = false
+        var phase = Phase.preparing
+
+        /// Whether the host is raising the security, which cannot be interrupted without ending the link.
+        var isUnderWay: Bool { phase == .underWay || phase == .begunByHost }
+    }
+
     private let mark: ComponentCount.Mark
 
     init(on loop: EventLoop) { mark = loop.components.mark("LinkProtection") }
 
-    private(set) var raise: SecurityRaise?
+    private(set) var raise: Raise?
     /// The number of the raise.
     private var number: UInt64 = 0
     /// The callers waiting for the raise.
     private var waiters = WaiterList<SecurityRaiseResult, BluetoothError>()
     /// The question to the agent whether to pair.
     private var asking: Promise<Bool, BluetoothError>?
-    private var timer: LoopTimer?
     /// The number of successful raises.
     private(set) var changeCount: UInt64 = 0
     /// The failure of the last pairing that the peer began.
     private var lastFailure: PairingFailure?
+    /// The failure that is the reason for the end of the channel, if pairing is.
+    private var failureAtEnd: PairingFailure?
     /// The relation of a pairing on this link to the peer's bond.
     private(set) var pairing = BondPairing()
-    /// The key made by this link's last pairing.
-    private(set) var madeKey: MadeKey?
-    private var keyWaiters = WaiterList<MadeKey, BluetoothError>()
+    /// Whether the key made by this link's last pairing is stored; nil without one.
+    private var isKeyStored: Bool?
+    private var keyWaiters = WaiterList<Bool, BluetoothError>()
 
     var mayReplaceBond: Bool { pairing.mayReplaceBond }
 
@@ -75,12 +109,13 @@ final class LinkProtection {
             let isOwn = raise == nil
             if isOwn {
                 number &+= 1
-                raise = SecurityRaise(to: level, isWanted: !asks, at: loop.now)
+                raise = Raise(level: level, isWanted: !asks)
             }
             // Before the raise begins, so that an immediate outcome reaches this caller as well.
             let (number, call) = (number, waiters.makePromise())
             if isOwn, isBegunByHost {
-                perform(raise?.hostHasBegun(at: loop.now), link)
+                raise?.phase = .begunByHost
+                securityChanged(link.attributeChannel?.raiseSecurity(to: level, isBegun: true), link)
                 if link.bondedPeer.isReported { encryptionIsReported(link) }
             } else if isOwn {
                 try await begin(link, level, operation, asks: asks, until: deadline)
@@ -104,8 +139,8 @@ final class LinkProtection {
     func askPeer(_ link: Link) {
         guard raise == nil else { return }
         number &+= 1
-        raise = SecurityRaise(to: .medium, isWanted: false, at: link.loop.now)
-        perform(raise?.isPrepared(), link)
+        raise = Raise(level: .medium, isWanted: false)
+        quiesce(link)
     }
 
     /// Closes the link if its key is shorter than the minimum.
@@ -135,7 +170,7 @@ final class LinkProtection {
                 asking = call
                 defer { if self.number == number { asking = nil } }
                 try await link.pairings?.askFirst(about: link.identity, operation, until: deadline, call)
-                if self.number == number { raise?.userConfirmed() }
+                if self.number == number { raise?.isWanted = true }
             }
             try await link.pairings?.prepare(operation)
         } catch {
@@ -146,7 +181,7 @@ final class LinkProtection {
             throw error
         }
         _ = try link.bearer(for: operation)
-        if self.number == number { perform(raise?.isPrepared(), link) }
+        if self.number == number { quiesce(link) }
     }
 
     /// Waits for the host's report of the key that a pairing made, which follows encryption; returns whether the key is
@@ -154,12 +189,12 @@ final class LinkProtection {
     nonisolated(nonsending) func keyIsStored(
         _ link: Link, _ operation: BluetoothError.Operation, within limit: Duration = .seconds(2)
     ) async throws(BluetoothError) -> Bool {
-        if let madeKey { return madeKey.isStored }
+        if let isKeyStored { return isKeyStored }
         guard link.pairings?.isBondable == true else { return false }
         _ = try link.bearer(for: operation)
         let call = keyWaiters.makePromise()
         do {
-            return try await call.value(operation, timeout: limit, on: link.loop).isStored
+            return try await call.value(operation, timeout: limit, on: link.loop)
         } catch {
             guard error.code == .timedOut else { throw error }
             return false
@@ -167,19 +202,16 @@ final class LinkProtection {
     }
 
     /// Discards the key of an earlier pairing, as a new one begins.
-    func discardKey() { madeKey = nil }
+    func discardKey() { isKeyStored = nil }
 
     // MARK: Events
-
-    /// Restarts the pairing's time limit after a question or an answer.
-    func pairingProgressed(_ link: Link) { perform(raise?.progresses(at: link.loop.now), link) }
 
     /// Handles a pairing question; returns whether this side is raising the security, and whether the peer is known to
     /// be the bonded device.
     func pairingAsked(_ link: Link) -> (isRaised: Bool, isConfirmed: Bool) {
         let isConfirmed = link.bondedPeer.isBonded(link)
         pairing.isAsked(isConfirmed: isConfirmed)
-        perform(raise?.isAsked(at: link.loop.now), link)
+        raise?.isPairing = true
         return (raise?.isWanted == true, isConfirmed)
     }
 
@@ -187,39 +219,56 @@ final class LinkProtection {
     func agrees() { pairing.mayReplaceBond = true }
 
     /// Handles the controller's report that the link is encrypted.
-    func encryptionIsReported(_ link: Link) { perform(raise?.encryptionIsReported(), link) }
+    func encryptionIsReported(_ link: Link) {
+        // The host's own report may follow: it is asked, since its channel tells when it has the report as well.
+        if raise?.phase == .begunByHost { ask(link) }
+    }
 
     /// Handles the host's report of a new key.
-    func keyWasMade(_ key: MadeKey) {
-        madeKey = key
+    func keyWasMade(isStored: Bool) {
+        isKeyStored = isStored
         pairing.hasPaired = true
-        keyWaiters.succeedAll(key)
+        keyWaiters.succeedAll(isStored)
     }
 
     /// Handles the host's report that pairing or encryption has failed.
-    func pairingFailed(_ link: Link) {
-        let failure = failureNow(link)
+    func pairingFailed(_ link: Link, _ failure: PairingFailure) {
+        let failure = link.pairings?.refusal(link.addresses) ?? failure
         pairing.mayReplaceBond = false
-        if raise == nil { lastFailure = failure } else { perform(raise?.fails(failure), link) }
+        // Without a raise by this side, the host decides about the link.
+        if raise?.isUnderWay == true { endLink(link, failure) } else { lastFailure = failure }
     }
 
     /// Ends the link, as the limit left no room for the bond of its pairing and the key was deleted.
     func bondWasRefused(_ link: Link) { endLink(link, .bondStoreFull) }
 
-    /// Handles a writable channel, which may mark the end of encryption. Returns whether the channel can be used.
-    func encryptionMayBeOver(_ link: Link) -> Bool {
-        guard let raise, raise.phase == .underWay, let channel = link.attributeChannel else { return true }
-        let isOver = channel.linkHandle != nil
-        let action = self.raise?.canSend(isOver ? try? channel.security() : nil)
-        perform(action, link)
-        return action != .waitUntilWritable
+    /// Handles an event of the link's security.
+    func securityChanged(_ event: SecurityEvent?, _ link: Link) {
+        switch event {
+        case nil: break
+        case .ending(let failure): failureAtEnd = failure
+        case .began: raise?.phase = .underWay
+        case .encrypted(let security):
+            guard let raise else { return }
+            changeCount &+= 1
+            let isPaired = raise.phase == .underWay && raise.isPairing
+            complete(link, .success(SecurityRaiseResult(security: security, isPaired: isPaired)))
+        case .refused(let cause):
+            complete(
+                link,
+                .failure(
+                    BluetoothError(
+                        .failed, Self.operation(link), "The kernel refused to raise the security level.", cause: cause))
+            )
+        case .failed(let failure): endLink(link, failure)
+        }
     }
 
     /// Fails the raise, as the link has ended.
     func end(_ reason: BluetoothError) {
         keyWaiters.failAll(reason)
         guard raise != nil else { return }
-        (raise, timer) = (nil, nil)
+        raise = nil
         number &+= 1
         var error = reason
         if let failure = reason.pairingFailure, failure != .linkLost {
@@ -231,69 +280,28 @@ final class LinkProtection {
 
     // MARK: Actions
 
-    private func perform(_ action: SecurityRaise.Action?, _ link: Link) {
-        let operation = BluetoothError.Operation("raise the security level", peer: link.peer)
-        switch action {
-        case nil: break
-        case .quiesce:
-            let number = number
-            (try? link.bearer(for: operation))?.quiesce { [weak self, weak link] in
-                guard let self, let link, self.number == number else { return }
-                perform(raise?.isQuiet(), link)
-            }
-        case .askHost(let level): askHost(link, level)
-        case .setTimer(let duration):
-            let timer = timer ?? makeTimer(link)
-            self.timer = timer
-            timer.set(after: duration)
-        case .waitUntilWritable: link.attributeChannel?.notifyWhenWritable()
-        case .succeed(let result):
-            changeCount &+= 1
-            complete(link, .success(result))
-        case .refuse(let error):
-            complete(
-                link,
-                .failure(
-                    BluetoothError(.failed, operation, "The kernel refused to raise the security level.", cause: error))
-            )
-        case .giveUp: complete(link, .failure(.cancelled(operation)))
-        case .endLink(let failure?): endLink(link, failure)
-        case .endLink(nil):
-            link.pairings?.abort(link.addresses)
-            link.finish(
-                BluetoothError(
-                    .disconnected, operation, "The link was closed because this program abandoned pairing.",
-                    disconnectReason: .local))
-        case .note(let failure): lastFailure = failure
+    private static func operation(_ link: Link) -> BluetoothError.Operation {
+        .init("raise the security level", peer: link.peer)
+    }
+
+    private func quiesce(_ link: Link) {
+        let number = number
+        raise?.phase = .quiescing
+        link.mainBearer?.quiesce { [weak self, weak link] in
+            if let self, let link, self.number == number, raise?.phase == .quiescing { ask(link) }
         }
     }
 
-    private func makeTimer(_ link: Link) -> LoopTimer {
-        link.loop.makeLocalTimer { [weak self, weak link] in
-            if let self, let link { perform(raise?.timerFired(), link) }
-        }
-    }
-
-    private func askHost(_ link: Link, _ level: SecurityLevel) {
-        guard let channel = link.attributeChannel else { return }
-        do throws(ChannelFailure) {
-            try channel.raiseSecurity(to: level)
-        } catch {
-            let refusal: SecurityRaise.Refusal
-            if let now = try? channel.security(), now.level >= level {
-                refusal = .alreadySecure(now)
-            } else {
-                refusal = error.kind == .tooEarly ? .tooEarly(error.cause) : .other(error.cause)
-            }
-            return perform(raise?.hostRefuses(refusal), link)
-        }
-        for action in raise?.hostBegins(at: link.loop.now) ?? [] { perform(action, link) }
+    private func ask(_ link: Link) {
+        guard let level = raise?.level else { return }
+        raise?.phase = .asked
+        securityChanged(link.attributeChannel?.raiseSecurity(to: level, isBegun: false), link)
     }
 
     /// Completes the raise for all its callers; the link remains.
     private func complete(_ link: Link, _ result: Result<SecurityRaiseResult, BluetoothError>) {
         guard raise != nil else { return }
-        (raise, timer) = (nil, nil)
+        raise = nil
         number &+= 1
         waiters.resolveAll(result)
         link.mainBearer?.resume()
@@ -301,8 +309,16 @@ final class LinkProtection {
 
     /// Abandons the raise if no caller waits for it any longer.
     private func abandonIfUnused(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
-        guard self.number == number, waiters.isEmpty else { return }
-        perform(raise?.isAbandoned(), link)
+        guard self.number == number, waiters.isEmpty, let raise else { return }
+        guard raise.isUnderWay else {
+            if raise.phase == .asked { _ = link.attributeChannel?.raiseSecurity(to: nil, isBegun: false) }
+            return complete(link, .failure(.cancelled(Self.operation(link))))
+        }
+        link.pairings?.abort(link.addresses)
+        link.finish(
+            BluetoothError(
+                .disconnected, Self.operation(link), "The link was closed because this program abandoned pairing.",
+                disconnectReason: .local))
     }
 
     // MARK: Failing
@@ -321,7 +337,7 @@ final class LinkProtection {
     }
 
     private func failureNow(_ link: Link) -> PairingFailure {
-        link.pairings?.failure(link.addresses, since: raise?.lastProgress) ?? .rejected
+        link.pairings?.refusal(link.addresses) ?? failureAtEnd ?? .rejected
     }
 
     func endLink(_ link: Link, _ failure: PairingFailure, _ sentence: String? = nil) {

@@ -8,6 +8,7 @@ import Logging
 /// and enforces the time limits.
 //
 // Confined to the event loop, with the pairings.
+// Holds more than ten variables: the questions are decided apart; here are the agent, the host and the calls between them.
 final class PairingDialogs {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop

@@ -17,8 +17,8 @@ struct LinkAddresses: Hashable, Sendable {
 enum PairingProgress {
     /// The agent has answered a question.
     case answered(agrees: Bool)
-    case failed
-    case keyMade(MadeKey)
+    case failed(PairingFailure)
+    case keyMade(isStored: Bool)
 }
 
 /// The keys from earlier pairings.

@@ -34,8 +34,6 @@ struct PairingQuestions: Hashable {
     /// The course of a pairing.
     enum Course: Hashable {
         case begun
-        /// The pairing uses numbers, so a failure may be due to a wrong one.
-        case numbered
         /// This side has refused.
         case refused(PairingFailure)
     }
@@ -103,7 +101,6 @@ struct PairingQuestions: Hashable {
         var actions = dialog.open.map { [Action.cancel($0.call)] } ?? []
         dialog.open = nil
         dialog.lastProgress = now
-        if question.isAboutNumber, dialog.course == .begun { dialog.course = .numbered }
         var verdict = verdict
         if case .ask = verdict {
             if let call = beginCall() {
@@ -247,19 +244,9 @@ struct PairingQuestions: Hashable {
     /// Returns whether there is a dialog with a link's peer.
     func isPairing(_ addresses: LinkAddresses) -> Bool { dialog(addresses) != nil }
 
-    /// The reason why pairing has not protected a link as required.
-    ///
-    /// - Parameters:
-    ///   - since: the time of the last progress, for a pairing without questions.
-    ///   - hasKey: whether there is a key from an earlier pairing.
-    func failure(
-        _ addresses: LinkAddresses, since: KernelInstant?, hasKey: Bool, at now: KernelInstant
-    ) -> PairingFailure {
-        let dialog = dialog(addresses)
-        if case .refused(let failure) = dialog?.course { return failure }
-        if let since = dialog?.lastProgress ?? since, since.duration(to: now) >= .seconds(29) { return .timedOut }
-        if dialog?.course == .numbered { return .authenticationFailed }
-        return dialog == nil && hasKey ? .keyMissing : .rejected
+    /// The reason why this side has refused the pairing with a link's peer; nil if it has not.
+    func refusal(_ addresses: LinkAddresses) -> PairingFailure? {
+        if case .refused(let failure) = dialog(addresses)?.course { failure } else { nil }
     }
 }
 

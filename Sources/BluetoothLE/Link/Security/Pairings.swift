@@ -5,9 +5,10 @@ import BluetoothPrimitives
 import Logging
 
 /// The pairings on one adapter: their settings, agent and keys, and the dispatch of the host's pairing events.
+// Holds more than ten variables: it connects the agent, the host, the bonds and the links of one adapter.
 //
 // Confined to the event loop, with the adapter.
-final class Pairings {
+final class Pairings: PairingReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     let host: any HostPairing
@@ -26,10 +27,10 @@ final class Pairings {
     }
 
     private(set) var incoming = Incoming.none
+    private var settings = PairingSettings()
     private var end: BluetoothError?
-    /// The out-of-band data of devices, which the host has while the adapter is there.
-    private var outOfBand: [BluetoothAddress: OutOfBandData] = [:]
-    private var isRemoved = false
+    /// The devices whose out-of-band data the host has.
+    private var outOfBand: Set<BluetoothAddress> = []
     /// The bonded devices, with a count, to which the host encrypts links automatically.
     private var encrypting: [BluetoothAddress: Int] = [:]
 
@@ -46,13 +47,12 @@ final class Pairings {
     }
 
     /// Subscribes to the host's pairing events.
-    func follow() { host.follow { [weak self] in self?.handle($0) } }
+    func follow() { host.receiver = self }
 
     /// Cancels all questions, as the adapter is closed.
     func close(_ reason: BluetoothError) {
         end = reason
-        host.setServing(false)
-        host.release(isLast: true)
+        host.close()
         dialogs.close()
     }
 
@@ -67,7 +67,6 @@ final class Pairings {
         let hasChanged = incoming != self.incoming
         self.incoming = incoming
         let isServing = incoming == .advertised ? hasAgent : incoming != .none
-        keys.bonds.setServing(isServing)
         host.setServing(isServing)
         if hasChanged, !isServing { linkEnded() }
     }
@@ -76,7 +75,7 @@ final class Pairings {
 
     /// Ends the use of the settings with the last link.
     func linkEnded() {
-        if links.isEmpty { host.release(isLast: false) }
+        if links.isEmpty { host.release() }
     }
 
     /// Sets the agent and the adapter's pairing settings.
@@ -85,13 +84,18 @@ final class Pairings {
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("set the pairing agent", adapter: adapter.information.name)
         try checkIsOwn(operation)
-        let before = dialogs.agent
-        dialogs.agent = agent
-        do {
+        let before = (agent: dialogs.agent, settings: self.settings)
+        (dialogs.agent, self.settings) = (agent, settings)
+        do throws(BluetoothError) {
             try await host.change(to: settings, operation)
+        } catch {
+            (dialogs.agent, self.settings) = before
+            throw error
+        }
+        do throws(BluetoothError) {
             if !links.isEmpty { try await prepareLink(operation) }
         } catch {
-            dialogs.agent = before
+            dialogs.agent = before.agent
             throw error
         }
         setIncoming(incoming)
@@ -101,34 +105,32 @@ final class Pairings {
     nonisolated(nonsending) func prepare(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
         guard isOwn else { return }
         await keys.bonds.load()
-        try await host.apply(operation)
+        try await apply(operation)
+    }
+
+    private nonisolated(nonsending) func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        do {
+            try await host.apply().value(operation, timeout: nil, on: keys.bonds.loop)
+        } catch {
+            throw error.about(operation)
+        }
     }
 
     /// Removes a device's key from the host that is not stored, and ends its pairing.
     nonisolated(nonsending) func removeUnstored(_ peer: BluetoothAddress) async {
         guard isOwn else { return }
-        let call = Promise<Void, BluetoothError>()
-        keys.bonds.keys.remove(peer, onAdapter: adapter.information.index, disconnect: false) { call.succeed() }
-        try? await call.value(.init("pair", peer: peer), timeout: nil, on: keys.bonds.keys.loop)
+        let call = host.removeKeys(of: peer, disconnect: false)
+        try? await call.value(.init("pair", peer: peer), timeout: nil, on: keys.bonds.loop)
     }
 
     /// Applies the settings for a link that is about to be made, which begins with them, if an agent answers what its peer
     /// may ask.
     nonisolated(nonsending) func prepareLink(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
-        if isOwn, hasAgent { try await host.apply(operation) }
+        if isOwn, hasAgent { try await apply(operation) }
     }
 
     /// Notifies the host of a change of the adapter; with a reason, of its removal.
-    func adapterChanged(_ reason: BluetoothError?) {
-        if let reason {
-            isRemoved = true
-            return host.adapterWasRemoved(reason)
-        }
-        host.adapterChanged()
-        guard isRemoved else { return }
-        isRemoved = false
-        for (peer, data) in outOfBand { host.restoreOutOfBandData(data, of: peer) }
-    }
+    func adapterChanged(_ reason: BluetoothError?) { host.adapterChanged(removed: reason) }
 
     // MARK: Availability
 
@@ -147,13 +149,13 @@ final class Pairings {
     var canPair: Bool { if case .notPermitted = host.authority { false } else { true } }
 
     /// Whether the agent's input and output permit an authenticated pairing.
-    var canAuthenticate: Bool { host.settings.ioCapability != .noInputNoOutput }
+    var canAuthenticate: Bool { settings.ioCapability != .noInputNoOutput }
 
     /// Whether the agent permits no pairing without a number.
     var refusesJustWorks: Bool { dialogs.agent.refusesJustWorks }
 
     /// Whether keys are stored.
-    var isBondable: Bool { host.settings.isBondable }
+    var isBondable: Bool { settings.isBondable }
 
     /// The reason why raising a link to a level would fail, as far as known beforehand.
     func obstacle(to level: SecurityLevel, _ addresses: LinkAddresses) -> PairingFailure? {
@@ -183,70 +185,75 @@ final class Pairings {
         return try await host.makeOutOfBandData(operation)
     }
 
-    /// Gives the host a device's data until the next pairing with it ends; nil removes them.
+    /// Gives the host a device's data until the next pairing with it ends; nil removes them. Returns the level that a link
+    /// must be raised to for a pairing with them.
+    @discardableResult
     nonisolated(nonsending) func setOutOfBandData(
         _ data: OutOfBandData?, of peer: BluetoothAddress
-    ) async throws(BluetoothError) {
+    ) async throws(BluetoothError) -> SecurityLevel {
         let operation = BluetoothError.Operation("set out-of-band data", peer: peer)
         try checkIsOwn(operation)
-        guard let data else { return removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer)) }
-        guard outOfBand[peer] != nil || outOfBand.count < Self.outOfBandLimit else {
+        guard let data else {
+            removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer))
+            return .low
+        }
+        guard outOfBand.contains(peer) || outOfBand.count < Self.outOfBandLimit else {
             throw BluetoothError(
                 .overflow, operation, "The adapter already has the out-of-band data of \(Self.outOfBandLimit) devices.")
         }
         try await prepare(operation)
         // Before the host has them, so that a call cancelled meanwhile can remove them.
-        outOfBand[peer] = data
+        outOfBand.insert(peer)
         do {
-            try await host.setOutOfBandData(data, of: peer, operation)
+            return try await host.setOutOfBandData(data, of: peer)
+                .value(operation, timeout: nil, on: keys.bonds.loop)
         } catch {
             removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer))
-            throw error
+            throw error.about(operation)
         }
     }
 
-    func hasOutOfBandData(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { outOfBand[$0] != nil } }
+    func hasOutOfBandData(_ addresses: LinkAddresses) -> Bool { !outOfBand.isDisjoint(with: addresses.all) }
 
     /// Removes the data of a device: they are for one pairing.
     func removeOutOfBandData(of addresses: LinkAddresses) {
-        for peer in addresses.all where outOfBand.removeValue(forKey: peer) != nil {
-            host.removeOutOfBandData(of: peer)
-        }
+        for peer in addresses.all where outOfBand.remove(peer) != nil { host.setOutOfBandData(nil, of: peer) }
     }
 
     // MARK: Events
 
-    private func handle(_ event: PairingEvent) {
+    func receive(_ event: PairingEvent) {
         switch event {
         case .question(let question, let peer): handle(question, peer)
-        case .failed(let peer):
+        case .failed(let peer, let failure):
             let failed = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
             // The peer may refuse the pairing before this side is asked.
             dialogs.agreed.remove(peer)
             if isEncrypting(failed) { keys.bonds.hostLacksKey(of: keys.bond(failed)?.identity ?? peer) }
-            links.report(peer, .failed)
+            links.report(peer, .failed(failure))
             endDialogs(LinkAddresses(connected: peer, known: peer))
             removeOutOfBandData(of: LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
-        case .keyMade(let peer, let key): keyMade(key, peer)
-        case .keysForgotten(let peer): forgetKey(of: peer)
+        case .keys(let keys, let isStored): keysWereMade(keys, isStored: isStored)
+        case .keysForgotten(let peer):
+            keys.bonds.isForgotten(peer)
+            forgetKey(of: peer)
+        case .linkEnded: keys.bonds.linkHasEnded()
         }
     }
 
-    /// Whether a pairing that this program has agreed to made a key of a device, although its link may have ended.
-    func hasPaired(with identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> Bool {
-        dialogs.agreed.haveMadeKey(of: identity, privateAddress, at: dialogs.now)
-    }
-
-    private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
-        let isOwn = hasPaired(with: peer, nil) || links.connectedAddress(of: peer) != nil
-        if key.isStored {
+    private func keysWereMade(_ made: PeerKeys, isStored: Bool) {
+        let peer = made.identity
+        // Its link may have ended.
+        let isAgreed = dialogs.agreed.haveMadeKey(of: peer, made.privateAddress, at: dialogs.now)
+        if isStored {
+            keys.bonds.addKeys(made, isOwn: isAgreed)
             keys.note(peer)
-        } else if isOwn, case .ours = host.authority {
-            keys.bonds.keyIsNotBonded(of: peer, onAdapter: adapter.information.index)
+        } else if isAgreed || links.connectedAddress(of: peer) != nil, case .ours = host.authority {
+            keys.bonds.keyIsNotBonded(of: peer)
         }
         let addresses = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
         endDialogs(addresses)
-        links.report(peer, .keyMade(key))
+        links.report(peer, .keyMade(isStored: isStored))
         removeOutOfBandData(of: addresses)
     }
 
@@ -285,7 +292,7 @@ final class Pairings {
             // Perhaps the link began with another program's settings: the next one has these.
             keys.bonds.notice(
                 "a pairing without a number is refused, and the link ends; the next may have one", of: peer)
-            host.applySoon()
+            if isOwn { host.apply() }
             abort(addresses)
         }
     }
@@ -363,11 +370,8 @@ final class Pairings {
     /// Returns whether there is a dialog with a link's peer.
     func isPairing(_ addresses: LinkAddresses) -> Bool { questions.isPairing(addresses) }
 
-    /// The reason why pairing has not protected a link as required.
-    func failure(_ addresses: LinkAddresses, since: KernelInstant?) -> PairingFailure {
-        let failure = questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: dialogs.now)
-        return failure == .rejected && hasOutOfBandData(addresses) ? .outOfBandDataRejected : failure
-    }
+    /// The reason why this side has refused the pairing on a link; nil if it has not.
+    func refusal(_ addresses: LinkAddresses) -> PairingFailure? { questions.refusal(addresses) }
 
     /// Removes the dialogs of a link that has ended or is encrypted.
     func endDialogs(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }
@@ -377,10 +381,5 @@ final class Pairings {
     func abort(_ addresses: LinkAddresses) {
         dialogs.update { $0.abort(addresses, at: $1) }
         host.disconnect(addresses.known, connectedAs: addresses.connected)
-    }
-
-    /// Notifies the links that a bond was refused for lack of room.
-    func bondWasRefused(_ identity: BluetoothAddress) {
-        links.bondWasRefused(identity)
     }
 }

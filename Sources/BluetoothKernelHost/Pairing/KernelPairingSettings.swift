@@ -141,10 +141,10 @@ extension PairingSettings {
     /// Secure Simple Pairing, and dual-mode ones need it.
     package func commands(for adapter: AdapterInformation) -> [AnyManagementCommand] {
         var commands: [AnyManagementCommand] = [.init(ManagementSetBondable(isBondable))]
-        if adapter.supportedSettings.contains(.secureSimplePairing), adapter.currentSettings.contains(.brEDR) {
+        if adapter.supportedFeatures.contains(.secureSimplePairing), adapter.activeFeatures.contains(.brEDR) {
             commands.append(.init(ManagementSetSecureSimplePairing(true)))
         }
-        if adapter.supportedSettings.contains(.secureConnections) || secureConnections == .only {
+        if adapter.supportedFeatures.contains(.secureConnections) || secureConnections == .only {
             commands.append(.init(ManagementSetSecureConnections(secureConnections)))
         }
         return commands + [.init(ManagementSetIOCapability(ioCapability))]
@@ -155,7 +155,7 @@ extension AnyManagementCommand {
     /// Whether the command changes a setting of the adapter, as far as it can be read: who wants Secure Connections leaves
     /// them exclusive.
     fileprivate func isNeeded(on adapter: AdapterInformation) -> Bool {
-        let now = adapter.currentSettings
+        let now = adapter.activeFeatures
         return switch base {
         case let command as ManagementSetBondable: now.contains(.bondable) != command.value
         case let command as ManagementSetSecureSimplePairing: now.contains(.secureSimplePairing) != command.value
@@ -171,7 +171,7 @@ extension AnyManagementCommand {
         case let command as ManagementSetBondable: .init(ManagementSetBondable(!command.value))
         case is ManagementSetSecureConnections:
             .init(
-                ManagementSetSecureConnections(adapter.currentSettings.contains(.secureConnections) ? .on : .off))
+                ManagementSetSecureConnections(adapter.activeFeatures.contains(.secureConnections) ? .on : .off))
         // The kernel's default.
         case let command as ManagementSetIOCapability where command.value != .noInputNoOutput:
             .init(ManagementSetIOCapability(.noInputNoOutput))

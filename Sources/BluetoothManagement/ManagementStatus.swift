@@ -1,3 +1,5 @@
+import BluetoothPrimitives
+
 /// The status of a command of the kernel's management interface.
 ///
 /// An open set: codes without a name keep their value.
@@ -59,32 +61,16 @@ public struct ManagementStatus: RawRepresentable, Hashable, Sendable {
 
 extension ManagementStatus: CustomStringConvertible {
     /// The name and the value of the status.
-    public var description: String { "\(words) (0x\(hexadecimal(rawValue, digits: 2)))" }
-
-    private var words: String {
-        switch self {
-        case .success: return "success"
-        case .unknownCommand: return "unknown command"
-        case .notConnected: return "not connected"
-        case .failed: return "failed"
-        case .connectFailed: return "connect failed"
-        case .authenticationFailed: return "authentication failed"
-        case .notPaired: return "not paired"
-        case .noResources: return "no resources"
-        case .timeout: return "timeout"
-        case .alreadyConnected: return "already connected"
-        case .busy: return "busy"
-        case .rejected: return "rejected"
-        case .notSupported: return "not supported"
-        case .invalidParameters: return "invalid parameters"
-        case .disconnected: return "disconnected"
-        case .notPowered: return "not powered"
-        case .cancelled: return "cancelled"
-        case .invalidIndex: return "invalid index"
-        case .rfkilled: return "blocked by rfkill"
-        case .alreadyPaired: return "already paired"
-        case .permissionDenied: return "permission denied"
-        default: return "unknown status"
-        }
+    public var description: String {
+        let name = Self.names.indices.contains(Int(rawValue)) ? Self.names[Int(rawValue)] : "unknown status"
+        return "\(name) (0x\(hexadecimal(rawValue, digits: 2)))"
     }
+
+    /// The names, by value.
+    private static let names = [
+        "success", "unknown command", "not connected", "failed", "connect failed", "authentication failed",
+        "not paired", "no resources", "timeout", "already connected", "busy", "rejected", "not supported",
+        "invalid parameters", "disconnected", "not powered", "cancelled", "invalid index", "blocked by rfkill",
+        "already paired", "permission denied",
+    ]
 }

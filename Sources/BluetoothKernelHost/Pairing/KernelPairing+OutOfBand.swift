@@ -5,11 +5,6 @@ import BluetoothSockets
 
 // Pairing with out-of-band data. The kernel has it for Secure Connections only: it refuses the values of legacy pairing.
 extension KernelPairing {
-    package var outOfBandMethods: OutOfBandMethods { .secureConnections }
-
-    /// The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
-    package var outOfBandLevel: SecurityLevel { settings.ioCapability == .noInputNoOutput ? .medium : .high }
-
     package nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> OutOfBandData {
@@ -42,28 +37,5 @@ extension KernelPairing {
             )
         }
         return data
-    }
-
-    package nonisolated(nonsending) func setOutOfBandData(
-        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) {
-        do throws(BluetoothError) {
-            _ = try await send(
-                ManagementAddRemoteOutOfBandData(
-                    ManagementAddress(peer), confirmation: data.confirmation, random: data.random))
-        } catch {
-            throw error.about(operation)
-        }
-    }
-
-    package func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {
-        post(
-            ManagementAddRemoteOutOfBandData(
-                ManagementAddress(peer), confirmation: data.confirmation, random: data.random))
-    }
-
-    package func removeOutOfBandData(of peer: BluetoothAddress) {
-        // Remove Remote OOB Data is for BR/EDR only; values of zero count as none.
-        post(ManagementAddRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
     }
 }

@@ -1,0 +1,117 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSockets
+
+/// The raising of a link's security by the kernel at this side's request, as a pure state machine.
+struct SecurityProcedure: Equatable {
+    enum Phase: Equatable {
+        /// The kernel is asked. It may have refused, and so often: its Security Manager may not be ready for a link whose
+        /// attribute channel is established already.
+        case asking(refusals: Int)
+        /// The kernel encrypts a new link automatically, as requested with the link, while its channel stays open.
+        case begunWithLink
+        /// The kernel is raising the security.
+        case underWay
+        case over
+    }
+
+    /// The kernel's reason not to begin.
+    enum Refusal: Equatable {
+        /// The link has the requested security already.
+        case alreadySecure(LinkSecurity)
+        case tooEarly(BluetoothError.Cause)
+        case other(BluetoothError.Cause)
+    }
+
+    enum Action: Equatable {
+        /// Ask the kernel; then call ``kernelBegins(at:)`` or ``kernelRefuses(_:)``.
+        case ask(SecurityLevel)
+        /// Call ``timerFired()`` after the duration, in place of an earlier timer.
+        case setTimer(Duration)
+        /// Call ``canSend(_:)`` when the channel is writable.
+        case waitUntilWritable
+        /// Report the beginning or the end.
+        case report(SecurityEvent)
+    }
+
+    /// The maximum time without progress of a pairing (Core Vol 3 Part H §3.4).
+    static let limit = Duration.seconds(30)
+    /// The maximum number of attempts to make the kernel begin.
+    static let refusalLimit = 20
+    static let pauseAfterRefusal = Duration.milliseconds(50)
+    /// The time after which the kernel is asked whether a link is encrypted that it encrypts by itself, without a report:
+    /// longer than it may take to explain the end of a link.
+    static let reportLimit = Duration.seconds(10)
+
+    let level: SecurityLevel
+    private(set) var phase: Phase
+    /// The time of the last progress.
+    private(set) var lastProgress: KernelInstant
+
+    /// - Parameter isBegun: whether the kernel has begun with the link.
+    init(to level: SecurityLevel, isBegun: Bool, at now: KernelInstant) {
+        self.level = level
+        phase = isBegun ? .begunWithLink : .asking(refusals: 0)
+        lastProgress = now
+    }
+
+    /// Whether the kernel is raising the security.
+    var isUnderWay: Bool { phase == .underWay || phase == .begunWithLink }
+
+    // MARK: Beginning
+
+    /// Begins. Where the kernel has begun, the end is asked for once the controller reports encryption, or late.
+    func begin() -> Action { phase == .begunWithLink ? .setTimer(Self.reportLimit) : .ask(level) }
+
+    mutating func kernelBegins(at now: KernelInstant) -> [Action] {
+        guard case .asking = phase else { return [] }
+        (phase, lastProgress) = (.underWay, now)
+        return [.report(.began), .setTimer(Self.limit), .waitUntilWritable]
+    }
+
+    mutating func kernelRefuses(_ refusal: Refusal) -> Action? {
+        guard case .asking(let count) = phase else { return nil }
+        switch refusal {
+        case .alreadySecure(let security):
+            phase = .over
+            return .report(.encrypted(security))
+        case .tooEarly where count < Self.refusalLimit:
+            phase = .asking(refusals: count + 1)
+            return .setTimer(Self.pauseAfterRefusal)
+        case .tooEarly(let error), .other(let error):
+            phase = .over
+            return .report(.refused(error))
+        }
+    }
+
+    // MARK: Under way
+
+    /// Restarts the time limit after a question or an answer.
+    mutating func progresses(at now: KernelInstant) -> Action? {
+        guard phase == .underWay else { return nil }
+        lastProgress = now
+        return .setTimer(Self.limit)
+    }
+
+    /// Handles a writable channel; `security` is nil if encryption has not begun.
+    mutating func canSend(_ security: LinkSecurity?) -> Action? {
+        guard phase == .underWay else { return nil }
+        guard let security else { return .waitUntilWritable }
+        phase = .over
+        return .report(.encrypted(security))
+    }
+
+    mutating func timerFired() -> Action? {
+        switch phase {
+        case .asking(0), .over: return nil
+        case .asking: return .ask(level)
+        case .begunWithLink:
+            phase = .asking(refusals: 0)
+            return .ask(level)
+        case .underWay:
+            phase = .over
+            return .report(.failed(.timedOut))
+        }
+    }
+}
