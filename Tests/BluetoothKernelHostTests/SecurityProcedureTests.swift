@@ -81,9 +81,6 @@ import Testing
     @Test func theKernelIsAskedOrHasBegun() {
         #expect(procedure().begin() == .ask(.medium))
         #expect(procedure(isBegun: true).begin() == .setTimer(.seconds(10)))
-        #expect(!procedure().isUnderWay)
-        #expect(procedure(isBegun: true).isUnderWay)
-        #expect(procedure(.begins).isUnderWay)
     }
 
     @Test func theKernelIsAskedAgainForASecond() {

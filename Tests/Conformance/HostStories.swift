@@ -155,7 +155,8 @@ extension Conformance {
 
         @Test(
             .proves(
-                "HostDirectory: pairing", "HostPairing: receiver, reply, change, apply, keyStatus, loadKeys",
+                "HostDirectory: pairing", "HostPairing: receiver, reply, change, apply, keyStatus",
+                "HostPairing: loadKeys, removeKeys",
                 "PairingReceiver: receive", "ChannelReceiver: securityChanged", "AdapterStore: keys",
                 "HostChannel: security, raiseSecurity"))
         func protectionIsRaisedAndKeysAreTold() async throws {
@@ -174,6 +175,48 @@ extension Conformance {
                 // Only now can packets be sent again.
                 #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
                 #expect(await peripheral.isTold("packet 021700"))
+                try await central.unpair(peripheral.address)
+                #expect(await central.isTold("channel closed"))
+            }
+        }
+
+        @Test(
+            .enabled(if: !Fixture.isLinux, "its controllers may lack BR/EDR, and so the data"),
+            .proves("HostPairing: makeOutOfBandData, setOutOfBandData"))
+        func outOfBandDataAuthenticateAPairing() async throws {
+            try await Self.run { central, peripheral in
+                try await central.preparePairing()
+                try await peripheral.preparePairing()
+                let level = try await central.set(peripheral.makeOutOfBandData(), of: peripheral.address)
+                try await Self.link(central, peripheral)
+                await central.raise(to: level)
+                try #require(await central.isTold("encrypted"))
+                #expect(try await central.security()?.level ?? .low >= .high)
+            }
+        }
+
+        @Test(.proves("HostPairing: authority, setServing, release, adapterChanged, close"))
+        func settingsAreInForceUntilTheyAreReleased() async throws {
+            try await Fixture.run { fixture in
+                let user = try await HostUser.make(fixture, fixture.central)
+                #expect(await user.onPairing { if case .ours = $0.authority { true } else { false } })
+                let before = try await user.information().activeFeatures.contains(.bondable)
+                let settings = PairingSettings(isBondable: !before)
+                try await user.preparePairing(settings)
+                #expect(try await user.isSoon(bondable: !before))
+                await user.onPairing { $0.release() }
+                #expect(try await user.isSoon(bondable: before))
+                await user.onPairing { $0.setServing(true) }
+                #expect(try await user.isSoon(bondable: !before))
+                let reason = BluetoothError(.noAdapter, .init("pair"), "It was unplugged.")
+                await user.onPairing { $0.adapterChanged(removed: reason) }
+                _ = try await fixture.management.succeed(.setBondable, on: fixture.central, [before ? 1 : 0])
+                #expect(try await user.isSoon(bondable: before))
+                await user.onPairing { $0.adapterChanged(removed: nil) }
+                #expect(try await user.isSoon(bondable: !before))
+                try await user.preparePairing(settings)
+                await user.onPairing { $0.close() }
+                #expect(try await user.isSoon(bondable: before))
             }
         }
 

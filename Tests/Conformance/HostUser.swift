@@ -117,6 +117,7 @@ actor HostUser: LoopActor {
         func receive(_ event: DirectoryEvent) {
             switch event {
             case .changed(let change) where change.adapter.id == adapter.information.id:
+                adapter.update(change.adapter)
                 adapter.state = change.state
                 told.add("adapter \(change.state)")
             case .changed: break
@@ -229,14 +230,39 @@ actor HostUser: LoopActor {
         return try await link.rssi(.init("read the RSSI"), timeout: .seconds(5))
     }
 
-    /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
-    func preparePairing() async throws {
-        let (pairing, operation) = (directory.pairing, BluetoothError.Operation("pair"))
+    /// Calls `body` with the adapter's pairing.
+    func onPairing<Value: Sendable>(_ body: @Sendable (any HostPairing) -> Value) -> Value { body(directory.pairing) }
+
+    /// Removes all keys from the host, including those of earlier tests, and applies settings for pairing.
+    func preparePairing(_ settings: PairingSettings = PairingSettings()) async throws {
+        let (pairing, operation) = (directory.pairing, Self.pair)
         pairing.loadKeys(evenIfEmpty: true)
         try await pairing.loadKeys(evenIfEmpty: false).value(operation, timeout: nil, on: loop)
         #expect(pairing.keyStatus == .loaded)
-        try await pairing.change(to: PairingSettings(), operation)
+        try await pairing.change(to: settings, operation)
         try await pairing.apply().value(operation, timeout: nil, on: loop)
+    }
+
+    private static let pair = BluetoothError.Operation("pair")
+
+    /// Waits until the adapter is bondable, or until it is not.
+    func isSoon(bondable: Bool) async throws -> Bool {
+        for _ in 1...500 where try information().activeFeatures.contains(.bondable) != bondable {
+            _ = await loop.sleep(for: .milliseconds(10))
+        }
+        return try information().activeFeatures.contains(.bondable) == bondable
+    }
+
+    /// Removes a device's keys, and ends its link.
+    func unpair(_ peer: BluetoothAddress) async throws {
+        try await directory.pairing.removeKeys(of: peer, disconnect: true).value(Self.pair, timeout: nil, on: loop)
+    }
+
+    func makeOutOfBandData() async throws -> OutOfBandData { try await directory.pairing.makeOutOfBandData(Self.pair) }
+
+    /// Returns the level to raise a link to.
+    func set(_ data: OutOfBandData?, of peer: BluetoothAddress) async throws -> SecurityLevel {
+        try await directory.pairing.setOutOfBandData(data, of: peer).value(Self.pair, timeout: nil, on: loop)
     }
 
     /// Raises the link's security.

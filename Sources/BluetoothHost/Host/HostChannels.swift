@@ -131,8 +131,6 @@ package struct ChannelFailure: Error, Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// The packet is too long.
         case tooLong
-        /// The request came too early.
-        case tooEarly
         case other
     }
 

@@ -5,13 +5,7 @@ import BluetoothPrimitives
 
 extension ChannelFailure {
     package init(_ error: KernelError) {
-        let kind: Kind =
-            switch error.number {
-            case .messageTooLong: .tooLong
-            case .invalidArgument: .tooEarly
-            default: .other
-            }
-        self.init(kind, .kernel(error))
+        self.init(error.number == .messageTooLong ? .tooLong : .other, .kernel(error))
     }
 }
 

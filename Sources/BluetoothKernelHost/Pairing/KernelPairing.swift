@@ -25,8 +25,8 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private var isServing = false
     /// The callers that wait until the kernel has the settings.
     private var waiters = WaiterList<Void, BluetoothError>()
-    /// The out-of-band data of devices, and whether the kernel has lost them with the adapter.
-    private var outOfBand = (data: [BluetoothAddress: OutOfBandData](), isLost: false)
+    /// Whether the kernel has lost keys and out-of-band data with the adapter.
+    private var isRemoved = false
 
     package weak var receiver: (any PairingReceiver)? {
         didSet {
@@ -189,19 +189,19 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
     package func adapterChanged(removed reason: BluetoothError?) {
         if let reason {
-            outOfBand.isLost = true
+            isRemoved = true
             return perform(progress.adapterLost(reason))
         }
         guard let information else { return }
-        let isNew = outOfBand.isLost
-        outOfBand.isLost = false
+        let isNew = isRemoved
+        isRemoved = false
         if isNew {
             keys.index = information.index
             keys.adapterIsNew()
             if isServing { keys.load() }
         }
         perform(progress.resend(for: information))
-        if isNew { restoreOutOfBandData() }
+        if isNew { for (peer, data) in procedures.outOfBandData { post(Self.command(data, peer)) } }
     }
 
     private var information: AdapterInformation? { opened?.adapter.information }
@@ -251,8 +251,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     package func setOutOfBandData(
         _ data: OutOfBandData?, of peer: BluetoothAddress
     ) -> Promise<SecurityLevel, BluetoothError> {
-        outOfBand.data[peer] = data
-        procedures.devicesWithData = Set(outOfBand.data.keys)
+        procedures.outOfBandData[peer] = data
         let call = Promise<SecurityLevel, BluetoothError>()
         // The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
         let level = progress.wanted.ioCapability == .noInputNoOutput ? SecurityLevel.medium : .high
@@ -266,11 +265,6 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
             post(ManagementAddRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
         }
         return call
-    }
-
-    /// Gives the kernel the data again that it has lost with the adapter.
-    private func restoreOutOfBandData() {
-        for (peer, data) in outOfBand.data { post(Self.command(data, peer)) }
     }
 
     private static func command(_ data: OutOfBandData, _ peer: BluetoothAddress) -> ManagementAddRemoteOutOfBandData {

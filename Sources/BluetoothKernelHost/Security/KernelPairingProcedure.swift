@@ -22,9 +22,6 @@ final class KernelPairingProcedure {
     /// The peer's present address.
     var peer: BluetoothAddress? { socket?.peer }
 
-    /// Whether the kernel is raising the security.
-    var isUnderWay: Bool { state.isUnderWay }
-
     /// The time of the last progress.
     var lastProgress: KernelInstant { state.lastProgress }
 

@@ -11,8 +11,8 @@ final class PairingProcedures {
     let keys: KernelKeys
     private var courses = PairingCourses()
     private var raising: [WeakReference<KernelPairingProcedure>] = []
-    /// The devices whose out-of-band data the kernel has.
-    var devicesWithData: Set<BluetoothAddress> = []
+    /// The out-of-band data of devices.
+    var outOfBandData: [BluetoothAddress: OutOfBandData] = [:]
 
     init(_ keys: KernelKeys, on loop: EventLoop) { (self.keys, self.loop) = (keys, loop) }
 
@@ -58,6 +58,7 @@ final class PairingProcedures {
     /// - Parameter since: the time of the last progress, for a pairing without questions.
     func failure(_ addresses: [BluetoothAddress], since: KernelInstant?) -> PairingFailure {
         let failure = courses.failure(addresses, since: since, hasKey: keys.exist(addresses), at: loop.now)
-        return failure == .rejected && !devicesWithData.isDisjoint(with: addresses) ? .outOfBandDataRejected : failure
+        let hasData = addresses.contains { outOfBandData[$0] != nil }
+        return failure == .rejected && hasData ? .outOfBandDataRejected : failure
     }
 }

@@ -56,9 +56,6 @@ struct SecurityProcedure: Equatable {
         lastProgress = now
     }
 
-    /// Whether the kernel is raising the security.
-    var isUnderWay: Bool { phase == .underWay || phase == .begunWithLink }
-
     // MARK: Beginning
 
     /// Begins. Where the kernel has begun, the end is asked for once the controller reports encryption, or late.

@@ -22,8 +22,6 @@ final class ATTBearer {
     private(set) var closeReason: BluetoothError?
     private weak var link: Link?
     private let membership: Membership
-    /// Called when no request is in flight, while the bearer quiesces.
-    private var onQuiesced: (() -> Void)?
     private var ownPeerServer = PeerServer()
     /// The peer in its role as a client.
     var peerClient: PeerClient
@@ -111,16 +109,14 @@ final class ATTBearer {
             && send()
     }
 
-    /// Starts no more procedures, and calls `body` when no request is in flight.
-    func quiesce(then body: @escaping () -> Void) {
-        onQuiesced = body
+    /// Starts no more procedures, and notifies the link's protection when no request is in flight.
+    func quiesce() {
         core.quiesce()
         flush()
     }
 
     /// Resumes the waiting procedures, after encryption or without it.
     func resume() {
-        onQuiesced = nil
         core.resume()
         flush()
     }
@@ -141,7 +137,7 @@ final class ATTBearer {
         case .clientChanged: link?.clientChanged()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): channel.setReading(isOn)
-        case .quiet: onQuiesced.take()?()
+        case .quiet: if let link, !isClosed { link.protection.linkIsQuiet(link) }
         case .close(let failure): close(BluetoothError(failure, peer), failure)
         }
     }
@@ -244,7 +240,6 @@ final class ATTBearer {
         closeReason = reason
         let hasChannelEnded = core.sending == .ended
         let outstanding = core.close(failure)
-        onQuiesced = nil
         flush()
         // The channel of an enhanced bearer is not shared.
         channel.close(reason, owing: hasChannelEnded || id != nil ? OutstandingTransactions() : outstanding)

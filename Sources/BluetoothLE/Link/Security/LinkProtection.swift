@@ -114,8 +114,7 @@ final class LinkProtection {
             // Before the raise begins, so that an immediate outcome reaches this caller as well.
             let (number, call) = (number, waiters.makePromise())
             if isOwn, isBegunByHost {
-                raise?.phase = .begunByHost
-                securityChanged(link.attributeChannel?.raiseSecurity(to: level, isBegun: true), link)
+                ask(link, isBegun: true)
                 if link.bondedPeer.isReported { encryptionIsReported(link) }
             } else if isOwn {
                 try await begin(link, level, operation, asks: asks, until: deadline)
@@ -285,17 +284,17 @@ final class LinkProtection {
     }
 
     private func quiesce(_ link: Link) {
-        let number = number
         raise?.phase = .quiescing
-        link.mainBearer?.quiesce { [weak self, weak link] in
-            if let self, let link, self.number == number, raise?.phase == .quiescing { ask(link) }
-        }
+        link.mainBearer?.quiesce()
     }
 
-    private func ask(_ link: Link) {
+    /// Handles that no request is in flight, and none begins.
+    func linkIsQuiet(_ link: Link) { if raise?.phase == .quiescing { ask(link) } }
+
+    private func ask(_ link: Link, isBegun: Bool = false) {
         guard let level = raise?.level else { return }
-        raise?.phase = .asked
-        securityChanged(link.attributeChannel?.raiseSecurity(to: level, isBegun: false), link)
+        raise?.phase = isBegun ? .begunByHost : .asked
+        securityChanged(link.attributeChannel?.raiseSecurity(to: level, isBegun: isBegun), link)
     }
 
     /// Completes the raise for all its callers; the link remains.
