@@ -69,8 +69,8 @@ public enum BTSnoop {
     ) throws(BufferFull) {
         try writer.ensure(headerByteCount)
         try writer.write(identification)
-        try writer.write(bigEndian: version)
-        try writer.write(bigEndian: datalink.rawValue)
+        try writer.write(version.byteSwapped)
+        try writer.write(datalink.rawValue.byteSwapped)
     }
 }
 
@@ -111,11 +111,11 @@ public struct BTSnoopRecord: ~Escapable {
         guard let (flags, packetType) = head(as: datalink) else { return false }
         let count = packet.payload.byteCount + (packetType == nil ? 0 : 1)
         try writer.ensure(Self.headerByteCount + count)
-        try writer.write(bigEndian: UInt32(clamping: count + max(0, truncatedByteCount)))
-        try writer.write(bigEndian: UInt32(clamping: count))
-        try writer.write(bigEndian: flags)
-        try writer.write(bigEndian: drops)
-        try writer.write(bigEndian: UInt64(bitPattern: time) &+ BTSnoop.unixEpoch)
+        try writer.write(UInt32(clamping: count + max(0, truncatedByteCount)).byteSwapped)
+        try writer.write(UInt32(clamping: count).byteSwapped)
+        try writer.write(flags.byteSwapped)
+        try writer.write(drops.byteSwapped)
+        try writer.write((UInt64(bitPattern: time) &+ BTSnoop.unixEpoch).byteSwapped)
         if let packetType { try writer.write(packetType) }
         let visible = min(max(0, visibleByteCount ?? .max), packet.payload.byteCount)
         try writer.write(packet.payload.extracting(first: visible))
@@ -159,17 +159,5 @@ extension CapturedPacketKind {
         case 5: self = isReceived ? .isochronousReceived : .isochronousSent
         default: return nil
         }
-    }
-}
-
-extension ByteWriter {
-    /// Writes a big-endian number.
-    mutating func write(bigEndian value: UInt32) throws(BufferFull) {
-        try write(value.byteSwapped)
-    }
-
-    /// Writes a big-endian number.
-    mutating func write(bigEndian value: UInt64) throws(BufferFull) {
-        try write(value.byteSwapped)
     }
 }

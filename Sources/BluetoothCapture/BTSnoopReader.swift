@@ -24,8 +24,8 @@ public struct BTSnoopReader: ~Escapable {
         let version: UInt32
         do throws(TruncatedBytes) {
             identification = [UInt8](try reader.read(BTSnoop.identification.count))
-            version = try reader.readBigEndianUInt32()
-            datalink = BTSnoopDatalink(rawValue: try reader.readBigEndianUInt32())
+            version = try reader.readUInt32().byteSwapped
+            datalink = BTSnoopDatalink(rawValue: try reader.readUInt32().byteSwapped)
         } catch {
             throw .notBTSnoop
         }
@@ -60,11 +60,11 @@ public struct BTSnoopReader: ~Escapable {
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     private mutating func read() throws(TruncatedBytes) -> BTSnoopRecord? {
-        let originalCount = try reader.readBigEndianUInt32()
-        let count = try reader.readBigEndianUInt32()
-        let flags = try reader.readBigEndianUInt32()
-        let drops = try reader.readBigEndianUInt32()
-        let time = Int64(bitPattern: try reader.readBigEndianUInt64() &- BTSnoop.unixEpoch)
+        let originalCount = try reader.readUInt32().byteSwapped
+        let count = try reader.readUInt32().byteSwapped
+        let flags = try reader.readUInt32().byteSwapped
+        let drops = try reader.readUInt32().byteSwapped
+        let time = Int64(bitPattern: try reader.readUInt64().byteSwapped &- BTSnoop.unixEpoch)
         var bytes = ByteReader(try reader.read(Int(count)))
         let kind: CapturedPacketKind?
         switch datalink {
@@ -81,19 +81,5 @@ public struct BTSnoopReader: ~Escapable {
         return BTSnoopRecord(
             CapturedPacket(adapter: adapter, kind: kind, payload: bytes.readRemaining()), time: time, drops: drops,
             truncatedByteCount: originalCount > count ? Int(originalCount - count) : 0)
-    }
-}
-
-extension ByteReader {
-    /// Reads a big-endian number of four bytes.
-    @_lifetime(self: copy self)
-    fileprivate mutating func readBigEndianUInt32() throws(TruncatedBytes) -> UInt32 {
-        try readUInt32().byteSwapped
-    }
-
-    /// Reads a big-endian number of eight bytes.
-    @_lifetime(self: copy self)
-    fileprivate mutating func readBigEndianUInt64() throws(TruncatedBytes) -> UInt64 {
-        try readUInt64().byteSwapped
     }
 }

@@ -67,7 +67,8 @@ package enum CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
         case .empty: return "it is empty"
         case .unknownFormat(let start):
             let bytes = start.map { hexadecimal($0, digits: 2) }.joined(separator: " ")
-            return "it is neither btsnoop nor PacketLogger, but \(Self.name(of: start)): it begins with \(bytes)"
+            return
+                "it is neither btsnoop nor PacketLogger, but \(Self.otherFormat(start).name): it begins with \(bytes)"
         case .unsupportedVersion(let version): return "it is btsnoop of version \(version), not 1"
         case .unsupportedDatalink(let datalink): return "it is btsnoop with \(datalink), not 1001, 1002 or 2001"
         case .truncated(0, _, let needed, let available):
@@ -84,8 +85,6 @@ package enum CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
         guard case .unknownFormat(let start) = self else { return nil }
         return Self.otherFormat(start).remedy
     }
-
-    private static func name(of start: [UInt8]) -> String { otherFormat(start).name }
 
     private static func otherFormat(_ start: [UInt8]) -> (name: String, remedy: String?) {
         let conversion = "If it has HCI packets, convert it with: tshark -r IN -F btsnoop -w OUT"

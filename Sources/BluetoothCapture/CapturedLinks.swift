@@ -82,40 +82,37 @@ struct CapturedLinks: Sendable {
 
 /// The connection-oriented channels of a link.
 struct CapturedChannels: Sendable {
-    /// A channel identifier of the receiver, in a direction.
-    private struct End: Hashable, Sendable {
-        var identifier: UInt16
+    /// A channel identifier of the receiver, or the identifier of a request, in a direction.
+    private struct Identifier: Hashable, Sendable {
+        var number: UInt16
         var isSent: Bool
     }
 
-    private struct Request: Hashable, Sendable {
-        var id: UInt8
-        var isSent: Bool
-    }
-
-    private var psms = Recent<End, UInt16>(capacity: 64)
-    private var requests = Recent<Request, UInt16>(capacity: 16)
+    private var psms = Recent<Identifier, UInt16>(capacity: 64)
+    private var requests = Recent<Identifier, UInt16>(capacity: 16)
 
     /// Stores the channels of a command.
     mutating func record(_ channels: SignallingText.Channels, isSent: Bool) {
         switch channels {
         case .requested(let psm, let identifiers, let id):
-            requests.use(Request(id: id, isSent: isSent), orInsert: psm) { $0 = psm }
+            requests.use(Identifier(number: UInt16(id), isSent: isSent), orInsert: psm) { $0 = psm }
             store(psm, identifiers, isSent: !isSent)
         case .accepted(let identifiers, let id):
-            guard let psm = requests.value(of: Request(id: id, isSent: !isSent)) else { return }
+            guard let psm = requests.value(of: Identifier(number: UInt16(id), isSent: !isSent)) else { return }
             store(psm, identifiers, isSent: !isSent)
-        case .closed(let identifiers): psms.remove { identifiers.contains($0.identifier) }
+        case .closed(let identifiers): psms.remove { identifiers.contains($0.number) }
         }
     }
 
     private mutating func store(_ psm: UInt16, _ identifiers: [UInt16], isSent: Bool) {
         for identifier in identifiers {
-            psms.use(End(identifier: identifier, isSent: isSent), orInsert: psm) { $0 = psm }
+            psms.use(Identifier(number: identifier, isSent: isSent), orInsert: psm) { $0 = psm }
         }
     }
 
-    func psm(of channel: UInt16, isSent: Bool) -> UInt16? { psms.value(of: End(identifier: channel, isSent: isSent)) }
+    func psm(of channel: UInt16, isSent: Bool) -> UInt16? {
+        psms.value(of: Identifier(number: channel, isSent: isSent))
+    }
 }
 
 /// A dictionary of limited size that forgets the least recently used value; few values only, since that takes a search.

@@ -73,9 +73,7 @@ package struct DeviceFile: Hashable, Sendable {
         }
         let world = try DescribedObject(json, at: "", keys: ["seed", "adapters", "devices"])
         seed = UInt64(try world.integer("seed", in: 0...Int.max) ?? 1)
-        adapters = try world.elements(
-            "adapters", limit: 16,
-            { value, place throws(Problem) in try DescribedAdapter(reading: value, at: place) })
+        adapters = try world.elements("adapters", limit: 16, DescribedAdapter.init(reading:at:))
         let described = try world.required(
             "devices", world.elements("devices", limit: 256, DeviceDescription.init(reading:at:)))
         for (index, device) in described.enumerated() {

@@ -58,8 +58,10 @@ public actor UARTCentral {
         var rest = bytes[...]
         while !rest.isEmpty {
             let chunk = Array(rest.prefix(chunkLength))
-            if let moment = pace.moment(for: chunk.count, now: connection.loop.now) {
-                try await connection.loop.wait(until: moment, ifCancelled: cancelled)
+            if let moment = pace.moment(for: chunk.count, now: connection.loop.now),
+                await !connection.loop.sleep(until: moment)
+            {
+                throw cancelled
             }
             // The central may have subscribed again meanwhile, which is another stream.
             if let end = buffer.end {

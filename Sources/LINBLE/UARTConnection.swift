@@ -105,9 +105,7 @@ public actor UARTConnection {
 
     private func waitForPace(_ count: Int) async throws(BluetoothError) {
         guard let moment = pace.moment(for: count, now: connection.loop.now) else { return }
-        try await connection.loop.wait(
-            until: moment, ifCancelled: .cancelled(.init("send", peer: peer))
-        )
+        if await !connection.loop.sleep(until: moment) { throw .cancelled(.init("send", peer: peer)) }
     }
 
     private func write(_ chunk: [UInt8]) async throws(BluetoothError) {

@@ -161,8 +161,7 @@ private final class OnlineCentrals: Sendable {
             guard state.waiting.count < Self.mostWaiting else { return (nil, false, left) }
             state.centrals[ObjectIdentifier(connection)] = central
             state.waiting.append(central)
-            defer { state.waiter = nil }
-            return (state.waiter, true, left)
+            return (state.waiter.take(), true, left)
         }
         // They may hold the last references to their links, which are released outside the lock.
         withExtendedLifetime(left) {}

@@ -2,16 +2,6 @@ import BluetoothLE
 import BluetoothLoop
 import Synchronization
 
-extension EventLoop {
-    /// Waits for a moment of the loop's clock; throws `cancelled` when the task is cancelled first.
-    func wait(
-        until deadline: KernelInstant, ifCancelled cancelled: BluetoothError,
-        isolation: isolated (any Actor)? = #isolation
-    ) async throws(BluetoothError) {
-        if await !sleep(until: deadline, isolation: isolation) { throw cancelled }
-    }
-}
-
 /// A rate limit for sending.
 struct Pace: Sendable {
     /// The rate; nil for no limit.

@@ -187,9 +187,7 @@ import Testing
         profile.writeType = .request
         let options = UARTServerOptions(profile: profile, receiveCapacity: 100)
         let serve: @Sendable (UARTCentral) async throws -> Void = { central in
-            let loop = central.connection.loop
-            try await loop.wait(
-                until: loop.now.advanced(by: .seconds(20)), ifCancelled: BluetoothError(.cancelled, .init("wait"), ""))
+            guard await central.connection.loop.sleep(for: .seconds(20)) else { throw CancellationError() }
             try await ServerFixture.echo(central)
         }
         try await ServerFixture.run(options, serve: serve) { fixture in

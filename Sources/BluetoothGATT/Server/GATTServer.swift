@@ -242,9 +242,11 @@ extension GATTServer {
         case .readBlobRequest(let handle, let offset):
             try readBlob(handle, offset: Int(offset), known: known, database: database, into: &writer)
         case .readMultipleRequest(let handles):
-            try readMultiple(handles, known: known, database: database, into: &writer)
+            var response = ATTReadMultipleResponseBuilder()
+            try readMultiple(handles, known: known, database: database, into: &writer) { response.append($0, to: &$1) }
         case .readMultipleVariableRequest(let handles):
-            try readMultipleVariable(handles, known: known, database: database, into: &writer)
+            var response = ATTReadMultipleVariableResponseBuilder()
+            try readMultiple(handles, known: known, database: database, into: &writer) { response.append($0, to: &$1) }
         case .writeRequest(let handle, let value):
             return try writeValue(handle, value, known: known, database: &database, into: &writer)
         case .writeCommand(let handle, let value):

@@ -74,27 +74,15 @@ extension GATTServer {
         write(.readBlobResponse(value: part.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
     }
 
-    /// Answers a Read Multiple Request (Core Vol 3 Part F §3.4.4.7).
+    /// Answers a Read Multiple Request (Core Vol 3 Part F §3.4.4.7) or a Read Multiple Variable Request (§3.4.4.11) with
+    /// as many values as `append` adds to the response.
     func readMultiple(
         _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
-        into writer: inout ByteWriter
+        into writer: inout ByteWriter, _ append: (RawSpan, inout ByteWriter) -> Bool
     ) throws(Interruption) {
-        var response = ATTReadMultipleResponseBuilder()
         for attribute in try readable(handles, known: known, in: database) {
             let value = try value(of: attribute, known: known)
-            guard response.append(value.bytes.span.bytes, to: &writer) else { break }
-        }
-    }
-
-    /// Answers a Read Multiple Variable Request (Core Vol 3 Part F §3.4.4.11).
-    func readMultipleVariable(
-        _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
-        into writer: inout ByteWriter
-    ) throws(Interruption) {
-        var response = ATTReadMultipleVariableResponseBuilder()
-        for attribute in try readable(handles, known: known, in: database) {
-            let value = try value(of: attribute, known: known)
-            guard response.append(value.bytes.span.bytes, to: &writer) else { break }
+            guard append(value.bytes.span.bytes, &writer) else { break }
         }
     }
 

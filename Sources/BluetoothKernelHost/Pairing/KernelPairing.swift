@@ -151,7 +151,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     @discardableResult
     package func apply() -> Promise<Void, BluetoothError> {
         let call = waiters.makePromise()
-        if let information { perform(progress.send(for: information)) }
+        if let information { perform(progress.send(for: information)) } else { failWaiters() }
         return call
     }
 
@@ -175,7 +175,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private func release(isLast: Bool) {
         guard let information else { return }
         for command in progress.release(for: information, isLast: isLast) {
-            management.value.perform(command.base, on: index) { [self] _ in progress.restored() }
+            management.value.perform(command.base, on: index) { [weak self] _ in self?.progress.restored() }
         }
     }
 
@@ -186,6 +186,12 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         isFollowing = false
         // The links explain their ends by the directory, which has this pairing.
         opened = nil
+        failWaiters()
+    }
+
+    /// Ends the waits for settings of an adapter that is closed, of which no more answers are followed.
+    private func failWaiters() {
+        waiters.failAll(BluetoothError(.cancelled, .init("pair"), "This program has closed the adapter."))
     }
 
     /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
@@ -214,7 +220,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         switch action {
         case nil: break
         case .send(let command):
-            management.value.perform(command.base, on: index, whenIdle: true) { [self] in answered($0) }
+            management.value.perform(command.base, on: index, whenIdle: true) { [weak self] in self?.answered($0) }
         case .finish(let error): waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
         }
     }

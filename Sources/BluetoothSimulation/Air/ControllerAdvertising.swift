@@ -5,15 +5,9 @@ import BluetoothHCI
 /// The advertising of a controller: legacy advertising or several advertising sets.
 final class ControllerAdvertising {
     private unowned let controller: Controller
-    private var legacy = Legacy()
+    /// The advertiser of legacy advertising, on the air with the first parameters.
+    private var legacy: Advertiser
     private var sets: [UInt8: AdvertisingSet] = [:]
-
-    /// The advertiser is created with the first parameters.
-    private struct Legacy {
-        var advertiser: Advertiser?
-        var data: [UInt8] = []
-        var scanResponse: [UInt8] = []
-    }
 
     private struct AdvertisingSet {
         var advertiser: Advertiser
@@ -22,10 +16,14 @@ final class ControllerAdvertising {
         var end: ScheduledEvent?
     }
 
-    init(controller: Controller) { self.controller = controller }
+    init(controller: Controller) {
+        self.controller = controller
+        legacy = Advertiser(node: controller, address: controller.publicAddress)
+    }
 
     /// Whether legacy advertising is on.
-    var isLegacyEnabled: Bool { legacy.advertiser?.isEnabled == true }
+    var isLegacyEnabled: Bool { legacy.isEnabled }
+    private var hasLegacyParameters: Bool { controller.advertisers.contains { $0 === legacy } }
 
     func hasSet(_ handle: UInt8) -> Bool { sets[handle] != nil }
     func isSetEnabled(_ handle: UInt8) -> Bool { sets[handle]?.advertiser.isEnabled == true }
@@ -35,7 +33,7 @@ final class ControllerAdvertising {
         for advertiser in controller.advertisers { advertiser.isEnabled = false }
         for set in sets.values { set.end?.cancel() }
         controller.advertisers = []
-        legacy = Legacy()
+        legacy = Advertiser(node: controller, address: controller.publicAddress)
         sets = [:]
     }
 
@@ -73,15 +71,13 @@ final class ControllerAdvertising {
         if let parameters = command.as(LESetAdvertisingParameters.self) { return setLegacyParameters(parameters) }
         if let data = command.as(LESetAdvertisingData.self)?.data {
             guard data.count <= 31 else { return .invalidHCICommandParameters }
-            legacy.data = data
-            legacy.advertiser?.advertisement.data = data
+            legacy.advertisement.data = data
         } else if let data = command.as(LESetScanResponseData.self)?.data {
             guard data.count <= 31 else { return .invalidHCICommandParameters }
-            legacy.scanResponse = data
-            legacy.advertiser?.advertisement.scanResponse = data
+            legacy.advertisement.scanResponse = data
         } else if let isOn = command.as(LESetAdvertisingEnable.self)?.value {
-            if legacy.advertiser == nil, isOn { _ = setLegacyParameters(LESetAdvertisingParameters()) }
-            legacy.advertiser?.isEnabled = isOn
+            if !hasLegacyParameters, isOn { _ = setLegacyParameters(LESetAdvertisingParameters()) }
+            legacy.isEnabled = isOn
         } else if let command = command.as(LESetAdvertisingSetRandomAddress.self) {
             guard let set = sets[command.advertisingHandle] else { return .unknownAdvertisingIdentifier }
             guard !set.advertiser.isEnabled else { return .commandDisallowed }
@@ -114,22 +110,16 @@ final class ControllerAdvertising {
     // MARK: Legacy
 
     private func setLegacyParameters(_ parameters: LESetAdvertisingParameters) -> HCIStatus {
-        guard legacy.advertiser?.isEnabled != true else { return .commandDisallowed }
-        let advertiser = legacy.advertiser ?? Advertiser(node: controller, address: controller.publicAddress)
-        if legacy.advertiser == nil {
-            advertiser.advertisement.data = legacy.data
-            advertiser.advertisement.scanResponse = legacy.scanResponse
-            controller.advertisers.append(advertiser)
-            legacy.advertiser = advertiser
-        }
-        advertiser.address = controller.address(parameters.ownAddressType)
+        guard !legacy.isEnabled else { return .commandDisallowed }
+        if !hasLegacyParameters { controller.advertisers.append(legacy) }
+        legacy.address = controller.address(parameters.ownAddressType)
         let isDirected =
             parameters.type == .connectableDirectedHighDutyCycle || parameters.type == .connectableDirectedLowDutyCycle
-        advertiser.advertisement.target = isDirected ? parameters.peer.address : nil
-        advertiser.advertisement.isConnectable = isDirected || parameters.type == .connectableUndirected
-        advertiser.advertisement.isScannable =
+        legacy.advertisement.target = isDirected ? parameters.peer.address : nil
+        legacy.advertisement.isConnectable = isDirected || parameters.type == .connectableUndirected
+        legacy.advertisement.isScannable =
             parameters.type == .connectableUndirected || parameters.type == .scannableUndirected
-        advertiser.advertisement.interval = .microseconds(625) * Int(max(0x20, parameters.intervalMinimum))
+        legacy.advertisement.interval = .microseconds(625) * Int(max(0x20, parameters.intervalMinimum))
         return .success
     }
 

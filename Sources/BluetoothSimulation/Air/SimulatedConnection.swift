@@ -73,6 +73,11 @@ struct LinkEnd {
         link.events.update()
     }
 
+    /// Sends what the device at the other end is told on arrival.
+    func tell(_ notice: LinkNotice, byteCount: Int = LinkMessage.controlByteCount) {
+        send(.procedure(byteCount) { other.receive(notice) })
+    }
+
     /// Ends the link from this end; the other end learns of it at the next connection event.
     func disconnect(reason: HCIStatus) {
         link.terminate(by: self, reason: reason)

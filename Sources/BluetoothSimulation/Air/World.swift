@@ -66,7 +66,7 @@ class World {
 
     /// Sets the loop's timer that runs the simulation.
     func install(_ timer: LoopTimer) {
-        clock.install(timer)
+        clock.timer = timer
     }
 
     /// Advances to `moment`; must be called first after locking.

@@ -8,13 +8,8 @@ final class KernelWorld: World {
     /// The open sockets and listeners by the numbers that the program's objects hold.
     var sockets: [Int: SocketState] = [:]
     var listeners: [Int: ListenerState] = [:]
-    private(set) var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
-
-    /// A watch on a kernel's radio switches.
-    struct RadioSwitchWatch {
-        unowned let kernel: HostKernel
-        let handler: LoopBound<() -> Void>
-    }
+    /// The watches on kernels' radio switches.
+    private(set) var radioSwitchWatches: [Int: (kernel: HostKernel, handler: LoopBound<() -> Void>)] = [:]
 
     // MARK: Machines
 
@@ -54,7 +49,7 @@ final class KernelWorld: World {
     /// Adds a watch on the switches of `kernel`; returns its number.
     func watchRadioSwitches(of kernel: HostKernel, _ handler: LoopBound<() -> Void>) -> Int {
         let identifier = makeIdentifier()
-        radioSwitchWatches[identifier] = RadioSwitchWatch(kernel: kernel, handler: handler)
+        radioSwitchWatches[identifier] = (kernel, handler)
         return identifier
     }
 

@@ -62,7 +62,7 @@ final class PeripheralChannels {
         for end in node.world.links(of: node) {
             for (key, channel) in channels(of: end) where channel.psm == psm {
                 channels[key] = nil
-                end.send(.procedure { end.other.receive(.channelClosed(key)) })
+                end.tell(.channelClosed(key))
             }
         }
     }
@@ -83,7 +83,7 @@ final class PeripheralChannels {
 
     private func grantCredits(_ key: ChannelKey, on end: LinkEnd) {
         guard isGrantingCredits, let count = channels[key]?.credits.grant(room: Self.room), count > 0 else { return }
-        end.send(.procedure { end.other.receive(.credits(count, key)) })
+        end.tell(.credits(count, key))
     }
 
     // MARK: Sending
@@ -101,7 +101,7 @@ final class PeripheralChannels {
         credits.accept(ofSDU: byteCount)
         var frame = credits.sendFrame(ofSDU: byteCount)
         while !frame.isLast {
-            end.send(.procedure(frame.byteCount) { end.other.receive(.frame(key)) })
+            end.tell(.frame(key), byteCount: frame.byteCount)
             frame = credits.sendFrame(ofSDU: byteCount)
         }
         channels[key]?.credits = credits

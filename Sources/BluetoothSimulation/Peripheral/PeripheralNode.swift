@@ -33,12 +33,6 @@ final class PeripheralNode: RadioNode {
 
     // MARK: On the air
 
-    /// Starts to advertise.
-    func add() {
-        world.peripherals.nodes[identifier] = self
-        world.add(self)
-    }
-
     /// Removes it from the air, as if its battery were removed.
     override func remove() {
         guard world.peripherals.nodes.removeValue(forKey: identifier) != nil else { return }

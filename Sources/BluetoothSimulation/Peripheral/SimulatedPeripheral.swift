@@ -31,7 +31,8 @@ public final class SimulatedPeripheral: Sendable {
             let address = address ?? .randomStatic(using: &world.generator)
             let node = PeripheralNode(world: world, address: address, makeHandler: handler)
             node.signalStrength = signalStrength
-            node.add()
+            world.peripherals.nodes[node.identifier] = node
+            world.add(node)
             node.setAdvertisements(advertisements)
             return (node.identifier, address)
         }
@@ -105,9 +106,7 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Requests other connection parameters of its centrals (Core Vol 3 Part A §4.20).
     public func requestConnectionParameters(_ parameters: LEConnectionParameters) {
-        withLinks { end in
-            end.send(.procedure { end.other.receive(.parametersRequested(parameters)) })
-        }
+        withLinks { $0.tell(.parametersRequested(parameters)) }
     }
 
     /// Sets the status that refuses a central's other connection parameters, such as Unsupported Remote Feature; nil

@@ -6,13 +6,9 @@ struct WorldClock {
     private(set) var now = KernelInstant(nanoseconds: 0)
     var events = EventQueue()
     /// The timer that runs the simulation on the loop.
-    private var timer: LoopTimer?
+    var timer: LoopTimer?
     /// The moment the timer is set for.
     private var armedFor: KernelInstant?
-
-    mutating func install(_ timer: LoopTimer) {
-        self.timer = timer
-    }
 
     /// Advances to `moment`, never back.
     mutating func advance(to moment: KernelInstant) {

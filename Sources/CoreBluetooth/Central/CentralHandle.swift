@@ -48,7 +48,7 @@ final class CentralHandle: Sendable {
 
     /// Starts to follow the adapter.
     func begin() {
-        radio.soon { [self] in $0.open(self) }
+        radio.soon { [self] in $0.open(CentralHub(self), for: self) }
     }
 
     /// Ends everything: the program has released the manager.

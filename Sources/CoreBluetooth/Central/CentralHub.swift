@@ -5,8 +5,6 @@ import BluetoothLoop
 // manager or the peripheral. Tasks that they start retain the handles alone.
 
 extension Radio {
-    func open(_ handle: CentralHandle) { open(CentralHub(handle), for: handle) }
-
     /// The component of a manager; nil when the manager has been released.
     func hub(of handle: CentralHandle) -> CentralHub? { hub(for: handle) as? CentralHub }
 }

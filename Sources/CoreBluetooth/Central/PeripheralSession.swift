@@ -90,7 +90,14 @@ struct PeripheralSession: Sendable {
                 if error == nil { service.addCharacteristics(uuids) }
                 delegate?.peripheral(peripheral, didDiscoverCharacteristicsFor: service, error: error)
             }
-        case .discoverDescriptors(let characteristic): discoverDescriptors(characteristic)
+        case .discoverDescriptors(let characteristic):
+            discover(in: characteristic.service) { peripheral, delegate, error in
+                if error == nil {
+                    let descriptors = characteristic.knownDescriptors()
+                    characteristic.contents { $0.descriptors = descriptors }
+                }
+                delegate?.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error)
+            }
         case .read(let characteristic): await read(characteristic, hasBegun)
         case .readDescriptor(let descriptor): await read(descriptor, hasBegun)
         case .write(let characteristic, let value):
@@ -190,24 +197,11 @@ struct PeripheralSession: Sendable {
     /// Discovers the content of a service: everything was discovered together with the services, unless the peripheral
     /// has changed it.
     private func discover(
-        in service: CBService,
+        in service: CBService?,
         _ report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
     ) {
         answer { peripheral, delegate in
             report(peripheral, delegate, peripheral.handle.isCurrent(service) ? nil : CBError(.invalidHandle))
-        }
-    }
-
-    private func discoverDescriptors(_ characteristic: CBCharacteristic) {
-        answer { peripheral, delegate in
-            let isCurrent = peripheral.handle.isCurrent(characteristic.service)
-            if isCurrent {
-                let descriptors = characteristic.knownDescriptors()
-                characteristic.contents { $0.descriptors = descriptors }
-            }
-            delegate?.peripheral(
-                peripheral, didDiscoverDescriptorsFor: characteristic,
-                error: isCurrent ? nil : CBError(.invalidHandle))
         }
     }
 

@@ -2,8 +2,6 @@ import BluetoothLE
 import BluetoothLoop
 
 extension Radio {
-    func open(_ handle: PeripheralManagerHandle) { open(PeripheralHub(handle), for: handle) }
-
     /// The component of a manager; nil when the manager has been released.
     func hub(of handle: PeripheralManagerHandle) -> PeripheralHub? { hub(for: handle) as? PeripheralHub }
 

@@ -59,15 +59,11 @@ extension PeripheralManagerHandle {
             guard var link = shared.links[connection.peer], link.connection === connection else { return nil }
             let before = link.subscriptions[change.characteristic]
             let isOn = !change.configuration.isEmpty
-            let now: Subscription?
-            if isOn {
-                // A service of another manager is reported by that one, and one that is being published with its
-                // publication.
-                guard let characteristic = shared.characteristics[change.characteristic] else { return nil }
-                now = Subscription(characteristic: characteristic, configuration: change.configuration)
-            } else {
-                now = nil
-            }
+            let characteristic = isOn ? shared.characteristics[change.characteristic] : nil
+            // A service of another manager is reported by that one, and one that is being published with its
+            // publication.
+            guard !isOn || characteristic != nil else { return nil }
+            let now = characteristic.map { Subscription(characteristic: $0, configuration: change.configuration) }
             link.subscriptions[change.characteristic] = now
             defer { shared.links[connection.peer] = link }
             guard (before == nil) == isOn, let subject = isOn ? now : before else { return nil }

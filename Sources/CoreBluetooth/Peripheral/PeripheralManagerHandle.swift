@@ -133,7 +133,7 @@ final class PeripheralManagerHandle: Sendable {
 
     /// Starts to follow the adapter.
     func begin() {
-        radio.soon { [self] in $0.open(self) }
+        radio.soon { [self] in $0.open(PeripheralHub(self), for: self) }
     }
 
     /// Ends everything: the program has released the manager.
@@ -203,10 +203,7 @@ final class PeripheralManagerHandle: Sendable {
 
     /// Ends the advertising set.
     func takeBack() async {
-        let set = advertised.withLock { set in
-            defer { set = nil }
-            return set
-        }
+        let set = advertised.withLock { $0.take() }
         await set?.stop()
     }
 

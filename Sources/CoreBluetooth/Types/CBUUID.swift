@@ -50,7 +50,6 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
 
     /// Creates a UUID from 2, 4 or 16 bytes, the most significant first; any other number stops the program.
     public init(data theData: Data) {
-        func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         switch theData.count {
         case 2, 4:
             uuid = BluetoothUUID(UInt32(truncatingIfNeeded: number(theData)))
@@ -64,10 +63,8 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
 
     /// Creates a UUID of 128 bits from Foundation's.
     public init(nsuuid theUUID: UUID) {
-        uuid = withUnsafeBytes(of: theUUID.uuid) { bytes in
-            BluetoothUUID(
-                high: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
-                low: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        uuid = withUnsafeBytes(of: theUUID.uuid) {
+            BluetoothUUID(high: number($0.prefix(8)), low: number($0.suffix(8)))
         }
         width = .bits128
     }
@@ -106,3 +103,6 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
 extension CBUUID {
     var bluetooth: BluetoothUUID { uuid }
 }
+
+/// The number in bytes of which the first is the most significant.
+private func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }

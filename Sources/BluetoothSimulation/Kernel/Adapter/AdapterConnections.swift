@@ -153,7 +153,7 @@ final class AdapterConnections: ControllerHost {
         let wanted = adapter.keys.defaults.connection
         let interval = end.link.parameters.interval
         guard interval < wanted.intervalMinimum || interval > wanted.intervalMaximum else { return }
-        end.send(.procedure { end.other.receive(.parametersRequested(wanted)) })
+        end.tell(.parametersRequested(wanted))
     }
 
     /// Gives the newest listener of each fixed channel its channel of a new link, unless there is one already.
@@ -162,7 +162,7 @@ final class AdapterConnections: ControllerHost {
             guard case .fixed = listener.channel, !connection.channels.has(listener.channel) else { continue }
             let socket = L2CAPSocketState(
                 adapter: adapter, connection: connection, channel: listener.channel, options: listener.options)
-            connection.channels.add(socket)
+            connection.channels.sockets.append(socket)
             socket.acceptedOn(end)
             world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
         }
@@ -204,7 +204,7 @@ final class AdapterConnections: ControllerHost {
         }
         let socket = L2CAPSocketState(
             adapter: adapter, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
-        connection.channels.add(socket)
+        connection.channels.sockets.append(socket)
         socket.key = key
         let answer = socket.accept(terms, on: end)
         world.post(.accepted(listener: listener.identifier, socket: socket.identifier))

@@ -15,21 +15,13 @@ final class AdapterDevices {
         self.adapter = adapter
     }
 
-    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
-        switch command {
-        case let command as ManagementDisconnect: disconnect(command.value, for: request)
-        case is ManagementGetConnections:
-            guard adapter.isRunning else { return request.fail(.notPowered) }
-            let linked = adapter.connections.all.filter { $0.end != nil }
-            request.complete(ManagementList(linked.map { ManagementAddress($0.peer) }))
-        case let command as ManagementGetConnectionInformation: getConnectionInformation(command.value, for: request)
-        case let command as ManagementAddDevice: add(command.address, command.action, for: request)
-        case let command as ManagementRemoveDevice: remove(command.value, for: request)
-        default: request.fail(.unknownCommand)
-        }
+    func getConnections(for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.fail(.notPowered) }
+        let linked = adapter.connections.all.filter { $0.end != nil }
+        request.complete(ManagementList(linked.map { ManagementAddress($0.peer) }))
     }
 
-    private func disconnect(_ device: ManagementAddress, for request: ManagementRequest) {
+    func disconnect(_ device: ManagementAddress, for request: ManagementRequest) {
         guard adapter.isRunning else { return request.fail(.notPowered, device) }
         guard let connection = adapter.connections.connection(with: device.address) else {
             return request.fail(.disconnected, device)
@@ -42,7 +34,7 @@ final class AdapterDevices {
         }
     }
 
-    private func getConnectionInformation(_ device: ManagementAddress, for request: ManagementRequest) {
+    func getConnectionInformation(_ device: ManagementAddress, for request: ManagementRequest) {
         let none = ConnectionInformation(
             address: device, rssi: nil, transmitPower: nil, maximumTransmitPower: nil)
         guard adapter.isRunning else { return request.fail(.notPowered, none) }
@@ -55,7 +47,7 @@ final class AdapterDevices {
                 maximumTransmitPower: nil))
     }
 
-    private func add(_ device: ManagementAddress, _ action: AddDeviceAction, for request: ManagementRequest) {
+    func add(_ device: ManagementAddress, _ action: AddDeviceAction, for request: ManagementRequest) {
         guard action.rawValue <= AddDeviceAction.autoConnect.rawValue, device.isLowEnergy,
             device.address.kind == .public || device.address.randomKind == .static
         else { return request.fail(.invalidParameters, device) }
@@ -67,7 +59,7 @@ final class AdapterDevices {
         adapter.send(ManagementDeviceAdded(device, action), skipping: request.socket)
     }
 
-    private func remove(_ device: ManagementAddress, for request: ManagementRequest) {
+    func remove(_ device: ManagementAddress, for request: ManagementRequest) {
         if device == .any {
             (autoConnected, added) = ([], [])
         } else {

@@ -37,7 +37,7 @@ final class AdapterPairing: PairingParty {
 
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
         guard let connection = connections.connection(of: end) else { return .refuse }
-        connection.security.respond(to: pairing)
+        connection.security.pairing = pairing
         return .accept(pairingFeatures(for: .medium, on: end))
     }
 
@@ -164,7 +164,7 @@ final class AdapterPairing: PairingParty {
         guard isDisconnecting, let connection = connections.connection(with: device.address),
             let end = connection.end
         else { return request.complete(device) }
-        connection.whenEnded { request.complete(device) }
+        connection.onEnd = { request.complete(device) }
         adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
     }
 }

@@ -45,23 +45,7 @@ final class Discovery {
 
     // MARK: Commands
 
-    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
-        switch command {
-        case let command as ManagementStartDiscovery: start(command.value, for: request)
-        case let command as ManagementStartServiceDiscovery:
-            // The program filters for services; the kernel's filter passes more.
-            start(command.types, for: request, isForServices: true, rssiThreshold: command.rssiThreshold)
-        case let command as ManagementStopDiscovery:
-            let types = command.value
-            guard isFinding else { return request.fail(.rejected, types) }
-            guard lastTypes == types else { return request.fail(.invalidParameters, types) }
-            request.complete(types)
-            stop()
-        default: request.fail(.unknownCommand)
-        }
-    }
-
-    private func start(
+    func start(
         _ types: ManagementAddressTypes, for request: ManagementRequest, isForServices: Bool = false,
         rssiThreshold: Int8? = nil
     ) {
@@ -76,6 +60,13 @@ final class Discovery {
         request.complete(types)
         adapter.send(ManagementDiscovering(types, isDiscovering: true))
         search?.timer = adapter.world.schedule(after: Self.duration) { [weak self] in self?.stop() }
+    }
+
+    func stop(_ types: ManagementAddressTypes, for request: ManagementRequest) {
+        guard isFinding else { return request.fail(.rejected, types) }
+        guard lastTypes == types else { return request.fail(.invalidParameters, types) }
+        request.complete(types)
+        stop()
     }
 
     private func startScan() {
@@ -162,8 +153,7 @@ final class Discovery {
     }
 
     private func flush() {
-        guard let first = search?.waiting.take() else { return }
-        report(first)
+        if let first = search?.waiting.take() { report(first) }
     }
 
     private func report(_ found: Found) {

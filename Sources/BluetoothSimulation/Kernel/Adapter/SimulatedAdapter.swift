@@ -205,15 +205,21 @@ final class SimulatedAdapter {
             is ManagementLoadConnectionParameters, is ManagementReadDefaultSystemConfiguration,
             is ManagementSetDefaultSystemConfiguration:
             keys.perform(command, for: request)
-        case is ManagementStartDiscovery, is ManagementStopDiscovery, is ManagementStartServiceDiscovery:
-            discovery.perform(command, for: request)
+        case let command as ManagementStartDiscovery: discovery.start(command.value, for: request)
+        case let command as ManagementStartServiceDiscovery:
+            // The program filters for services; the kernel's filter passes more.
+            discovery.start(command.types, for: request, isForServices: true, rssiThreshold: command.rssiThreshold)
+        case let command as ManagementStopDiscovery: discovery.stop(command.value, for: request)
         case is ManagementSetAdvertising, is ManagementReadAdvertisingFeatures, is ManagementAddAdvertising,
             is ManagementRemoveAdvertising, is ManagementAddExtendedAdvertisingParameters,
             is ManagementAddExtendedAdvertisingData:
             advertising.perform(command, for: request)
-        case is ManagementDisconnect, is ManagementGetConnections, is ManagementGetConnectionInformation,
-            is ManagementAddDevice, is ManagementRemoveDevice:
-            devices.perform(command, for: request)
+        case let command as ManagementDisconnect: devices.disconnect(command.value, for: request)
+        case is ManagementGetConnections: devices.getConnections(for: request)
+        case let command as ManagementGetConnectionInformation:
+            devices.getConnectionInformation(command.value, for: request)
+        case let command as ManagementAddDevice: devices.add(command.address, command.action, for: request)
+        case let command as ManagementRemoveDevice: devices.remove(command.value, for: request)
         case is any ManagementSettingCommand, is ManagementReadControllerInformation, is ManagementSetIOCapability,
             is ManagementSetAppearance, is ManagementGetPHYConfiguration, is ManagementSetPHYConfiguration:
             settings.perform(command, for: request)

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 final class ConnectionChannels {
     private unowned let adapter: SimulatedAdapter
     /// Oldest first.
-    private(set) var sockets: [L2CAPSocketState] = []
+    var sockets: [L2CAPSocketState] = []
     private var unsent: [LinkMessage] = []
     /// The socket whose turn it is to send.
     private var turn = 0
@@ -18,10 +18,6 @@ final class ConnectionChannels {
 
     func has(_ channel: L2CAPChannel) -> Bool { sockets.contains { $0.channel == channel } }
     func socket(_ key: ChannelKey) -> L2CAPSocketState? { sockets.first { $0.key == key } }
-
-    func add(_ socket: L2CAPSocketState) {
-        sockets.append(socket)
-    }
 
     /// Removes a socket; false when it is not one of them.
     func remove(_ socket: L2CAPSocketState) -> Bool {

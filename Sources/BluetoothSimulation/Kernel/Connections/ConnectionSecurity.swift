@@ -6,7 +6,8 @@ import BluetoothManagement
 /// The security of one link in the kernel: the requested level, the pairing in progress, and the result.
 final class ConnectionSecurity {
     private unowned let connection: HostConnection
-    private(set) var pairing: Pairing?
+    /// The pairing in progress, which the peer may have started.
+    var pairing: Pairing?
     /// Whether the link ends because it could not be secured.
     private(set) var hasFailed = false
     /// The completion of a program's Pair Device.
@@ -80,11 +81,6 @@ final class ConnectionSecurity {
         let pairing = Pairing(on: end, level: level, isRequested: isRequested)
         self.pairing = pairing
         pairing.begin()
-    }
-
-    /// Handles a pairing that the peer has started.
-    func respond(to pairing: Pairing) {
-        self.pairing = pairing
     }
 
     // MARK: Stored keys

@@ -35,8 +35,8 @@ final class HostConnection {
     private var dropTimer: ScheduledEvent?
     /// Whether a program has requested the link's end.
     private var isEndRequested = false
-    /// The completion of the program's request.
-    private var onEnd: (() -> Void)?
+    /// The completion of a program's request that waits for the end.
+    var onEnd: (() -> Void)?
 
     struct Advertised {
         /// The address on the air, if the peer uses a private one.
@@ -147,7 +147,7 @@ final class HostConnection {
 
     func join(_ socket: L2CAPSocketState) {
         dropTimer?.cancel()
-        channels.add(socket)
+        channels.sockets.append(socket)
     }
 
     // MARK: Ending
@@ -157,11 +157,6 @@ final class HostConnection {
         guard !isEndRequested else { return false }
         (isEndRequested, onEnd) = (true, completion)
         return true
-    }
-
-    /// Calls `completion` when the link has ended.
-    func whenEnded(_ completion: @escaping () -> Void) {
-        onEnd = completion
     }
 
     /// Handles the end of the link, or of the attempt.

@@ -25,11 +25,11 @@ final class HCISocketState: SocketState {
         self.adapter = adapter
         index = adapter.index
         super.init(world: kernel.world, handler: handler)
-        kernel.rawSockets.add(self)
+        kernel.rawSockets.sockets.append(self)
     }
 
     override func didClose() {
-        kernel.rawSockets.remove(self)
+        kernel.rawSockets.sockets.removeAll { $0 === self }
     }
 
     func setFilter(_ wanted: HCISocketFilter) {

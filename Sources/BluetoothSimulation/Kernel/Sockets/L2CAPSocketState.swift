@@ -100,13 +100,9 @@ final class L2CAPSocketState: SocketState {
             return
         }
         // A channel to a PSM needs a request; the answer takes a round trip.
-        let (key, terms) = (key, credits.terms(room: room))
-        end.send(
-            .procedure { [weak self] in
-                end.other.receive(
-                    .channelRequested(psm: psm, key, terms) { answer in
-                        end.other.send(.procedure { self?.channelAnswered(answer, on: end) })
-                    })
+        end.tell(
+            .channelRequested(psm: psm, key, credits.terms(room: room)) { [weak self] answer in
+                end.other.send(.procedure { self?.channelAnswered(answer, on: end) })
             })
     }
 
@@ -183,8 +179,7 @@ final class L2CAPSocketState: SocketState {
             let frame = credits.sendFrame(ofSDU: packet.count)
             byteCount = frame.byteCount
             if !frame.isLast {
-                let key = key
-                end.send(.procedure(frame.byteCount) { end.other.receive(.frame(key)) })
+                end.tell(.frame(key), byteCount: frame.byteCount)
                 return true
             }
         }
@@ -225,8 +220,7 @@ final class L2CAPSocketState: SocketState {
         guard case .dynamic = key, state == .connected, let end = connection?.end else { return }
         let count = credits.grant(room: room)
         guard count > 0 else { return }
-        let key = key
-        end.send(.procedure { end.other.receive(.credits(count, key)) })
+        end.tell(.credits(count, key))
     }
 
     func creditsGranted(_ count: Int) {

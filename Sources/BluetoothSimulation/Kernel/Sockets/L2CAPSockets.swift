@@ -6,7 +6,7 @@ import BluetoothPrimitives
 final class L2CAPSockets {
     private unowned let kernel: HostKernel
     /// Newest first.
-    private var listeners: [ListenerState] = []
+    var listeners: [ListenerState] = []
 
     init(kernel: HostKernel) {
         self.kernel = kernel
@@ -70,11 +70,6 @@ final class L2CAPSockets {
         return listener
     }
 
-    /// Removes a closed listener.
-    func remove(_ listener: ListenerState) {
-        listeners.removeAll { $0 === listener }
-    }
-
     /// The listeners for an adapter's links, newest first.
     func listeners(of adapter: SimulatedAdapter) -> [ListenerState] {
         listeners.filter { $0.matches(adapter) }
@@ -118,7 +113,7 @@ final class ListenerState {
         self.accept = nil
         kernel.world.release(accept)
         kernel.world.listeners[identifier] = nil
-        kernel.l2cap.remove(self)
+        kernel.l2cap.listeners.removeAll { $0 === self }
     }
 
     /// Whether it accepts the links of `adapter`.

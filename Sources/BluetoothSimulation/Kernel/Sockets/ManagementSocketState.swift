@@ -18,12 +18,12 @@ final class ManagementSocketState: SocketState {
         self.kernel = kernel
         isTrusted = kernel.conditions.hasNetAdmin
         super.init(world: kernel.world, handler: handler)
-        kernel.management.add(self)
+        kernel.management.sockets.append(self)
         monitorOpened()
     }
 
     override func didClose() {
-        kernel.management.remove(self)
+        kernel.management.sockets.removeAll { $0 === self }
         kernel.monitor.report(.controlClosed, MonitorPayload.controlClosed(cookie: cookie))
     }
 

@@ -19,7 +19,7 @@ final class MonitorSocketState: SocketState {
         offer(.systemNote, MonitorPayload.systemNote("Bluetooth subsystem version 2.22"))
         for adapter in kernel.adapters { adapter.replay(to: self) }
         for socket in kernel.management.sockets { offer(.controlOpened, socket.controlOpened) }
-        kernel.monitor.add(self)
+        kernel.monitor.sockets.append(self)
     }
 
     override func acceptOutgoing(_ packet: [UInt8]) -> SendOutcome {
@@ -27,7 +27,7 @@ final class MonitorSocketState: SocketState {
     }
 
     override func didClose() {
-        kernel.monitor.remove(self)
+        kernel.monitor.sockets.removeAll { $0 === self }
     }
 
     func offer(

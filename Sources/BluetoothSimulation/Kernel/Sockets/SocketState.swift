@@ -214,13 +214,5 @@ class SocketState {
 
 /// A kernel's open sockets of one kind.
 class SocketList<Socket: SocketState> {
-    private(set) var sockets: [Socket] = []
-
-    func add(_ socket: Socket) {
-        sockets.append(socket)
-    }
-
-    func remove(_ socket: Socket) {
-        sockets.removeAll { $0 === socket }
-    }
+    var sockets: [Socket] = []
 }
