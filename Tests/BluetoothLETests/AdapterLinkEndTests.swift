@@ -91,8 +91,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let reason = await connection.disconnected()
             #expect(reason.code == .disconnected)
             #expect(start.duration(to: fixture.radio.now) < .seconds(6))
-            let waiting = await adapter.session.unexplainedEndCount
-            #expect(waiting == 0)
+            #expect(await adapter.session.unexplainedEndCount == 0)
         }
     }
 
@@ -143,8 +142,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             }
             try await fixture.radio.sleep(for: .seconds(10))
             fixture.kernel.setPowered(true, adapter: 0)
-            let time = try await connecting.value
-            #expect(time == .seconds(20))
+            #expect(try await connecting.value == .seconds(20))
         }
     }
 }

@@ -55,8 +55,7 @@ import Testing
                 let failure1 = await failure { try await task.value }
                 #expect(failure1?.code == .cancelled)
             }
-            let count = await adapter.session.connectCount
-            #expect(count == 0)
+            #expect(await adapter.session.connectCount == 0)
             withExtendedLifetime(late) {}
         }
     }
@@ -87,8 +86,7 @@ import Testing
         try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
             try await fixture.radio.sleep(for: .seconds(100))
-            let moment = await adapter.session.nextConnectDeadline(after: fixture.radio.now)
-            #expect(moment == nil)
+            #expect(await adapter.session.nextConnectDeadline(after: fixture.radio.now) == nil)
             for task in absent { task.cancel() }
             for task in absent {
                 let error = await failure { try await task.value }

@@ -11,8 +11,7 @@ import BluetoothLE
         try await Fixture.withPeripheral { _, adapter, peripheral in
             let connection = try await adapter.connect(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 100))
-            let mtu = await connection.maximumTransmissionUnit
-            #expect(mtu == 100)
+            #expect(await connection.maximumTransmissionUnit == 100)
             await connection.disconnect()
             #expect(await connection.disconnected().code == .disconnected)
         }
@@ -206,8 +205,7 @@ import BluetoothLE
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in Refusing() }
             let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
-            let mtu = await connection.maximumTransmissionUnit
-            #expect(mtu == 23)
+            #expect(await connection.maximumTransmissionUnit == 23)
             await connection.disconnect()
         }
     }

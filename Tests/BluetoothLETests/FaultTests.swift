@@ -153,8 +153,7 @@ enum Work: String, CaseIterable, Sendable {
         if let connection {
             let reason = await connection.disconnected()
             #expect(reason.code == .disconnected || fault?.codes.contains(reason.code) == true)
-            let isConnected = await connection.isConnected
-            #expect(!isConnected)
+            #expect(await !connection.isConnected)
             #expect(await failure { _ = try await connection.read(AttributeHandle(3)) }?.code == reason.code)
         }
         return Outcome(packets: packets, error: error)

@@ -19,11 +19,9 @@ import Testing
 
     @Test func theParametersHoldFromTheFirstConnectionEvent() async throws {
         for family in [HCICommandFamily.legacy, .extended] {
-            try await Fixture.run([SimulatedController(family: family)]) { fixture in
-                let device = try Self.device(fixture)
+            try await Fixture.withPeripheral([SimulatedController(family: family)]) { _, adapter, device in
                 // They are not requested later.
                 device.setParameterRefusal(.unacceptableConnectionParameters)
-                let adapter = try await Adapter.open(on: fixture.kernel)
                 let options = ConnectionOptions(parameters: Self.slow)
                 let connection = try await adapter.connect(to: device.address, options: options)
                 let parameters = await connection.parameters
@@ -65,10 +63,8 @@ import Testing
     }
 
     @Test func aCancelledAttemptLeavesNoParameters() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             device.setHidden(true)
-            let adapter = try await Adapter.open(on: fixture.kernel)
             let waiting = fixture.begin {
                 try await adapter.connect(to: device.address, options: ConnectionOptions(parameters: Self.slow))
             }
@@ -85,11 +81,9 @@ import Testing
     @Test func closingTheAdapterAtAnyMomentLeavesNoParameters() async throws {
         // Before the device is heard, while the link is made, while it is asked for its features, once it is up.
         for milliseconds in [0, 1, 200, 400, 410, 450, 500, 1000] {
-            try await Fixture.run { fixture in
-                let device = try Self.device(fixture)
+            try await Fixture.withPeripheral { fixture, adapter, device in
                 device.setParameterRefusal(.unacceptableConnectionParameters)
                 device.setHidden(true)
-                let adapter = try await Adapter.open(on: fixture.kernel)
                 let waiting = fixture.begin {
                     try await adapter.connect(to: device.address, options: ConnectionOptions(parameters: Self.slow))
                 }
@@ -136,10 +130,8 @@ import Testing
     }
 
     @Test func theDefaultsOfTheAdapterArePutBack() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+        try await Fixture.withPeripheral { _, adapter, device in
             device.setParameterRefusal(.unacceptableConnectionParameters)
-            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.setDefaults(
                 AdapterDefaults(
                     connectionParameters: .init(
@@ -178,9 +170,7 @@ import Testing
     }
 
     @Test func aUseChoosesEverySetting() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             let connection = try await adapter.connect(
                 to: device.address, options: ConnectionOptions(use: .throughput))
             #expect(await Self.interval(of: connection) == .milliseconds(15))
@@ -263,9 +253,7 @@ import Testing
     }
 
     @Test func whatWasAskedForIsAskedAgainThreeTimes() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             let connection = try await adapter.connect(to: device.address, options: ConnectionOptions(use: .lowPower))
             for _ in 0..<3 {
                 #expect(try await Self.intervalAfterRequest(of: device, connection, fixture) == .milliseconds(100))
@@ -283,9 +271,7 @@ import Testing
     }
 
     @Test func aSettingOfItsOwnPrecedesThatOfTheUse() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             let connection = try await adapter.connect(
                 to: device.address,
                 options: ConnectionOptions(parameters: Self.slow, phys: .le1M, dataLength: 100, use: .throughput))
@@ -303,9 +289,7 @@ import Testing
             ConnectionOptions(phys: []), ConnectionOptions(phys: LEPHYSet(rawValue: 8)),
             ConnectionOptions(dataLength: 26), ConnectionOptions(dataLength: 252, use: .throughput),
         ]
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { _, adapter, device in
             for options in options {
                 let error = await failure { _ = try await adapter.connect(to: device.address, options: options) }
                 #expect(error?.code == .invalidArgument && error?.operation.peer == device.address)
@@ -374,9 +358,7 @@ import Testing
     ]
 
     @Test func invalidDefaultsAreRefusedWithNothingChanged() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { _, adapter, device in
             for invalid in Self.invalidDefaults {
                 let error = await failure { try await adapter.setDefaults(invalid) }
                 #expect(error?.code == .invalidArgument)

@@ -292,8 +292,7 @@ private let controller = SimulatedController(address: address)
             try await fixture.settle { first.state == .absent }
             #expect(second.state == .poweredOn)
             _ = await lost.disconnected()
-            let isKept = await kept.isConnected
-            #expect(isKept)
+            #expect(await kept.isConnected)
             let now = fixture.radio.now
             for try await advertisement in scan where advertisement.time > now { break }
             fixture.kernel.plug(controller)
@@ -351,10 +350,8 @@ private let controller = SimulatedController(address: address)
             }
             try await adapter.ready(timeout: .seconds(5))
             try await fixture.settle { [index] in fixture.kernel.isScanning(adapter: index) }
-            let waiting = await adapter.session.readyWaiterCount
-            #expect(waiting == 0)
-            let isRestoring = await adapter.session.isRestoring
-            #expect(!isRestoring)
+            #expect(await adapter.session.readyWaiterCount == 0)
+            #expect(await !adapter.session.isRestoring)
             #expect(adapter.information.index == index)
             withExtendedLifetime(scan) {}
         }

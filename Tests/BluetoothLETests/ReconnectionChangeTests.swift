@@ -41,8 +41,7 @@ import BluetoothLE
             await fixture.server.notify([7], of: after)
             #expect(try await next(&iterator) == .value([7]))
             // All on the same link.
-            let isUp = await connection.isConnected
-            #expect(isUp)
+            #expect(await connection.isConnected)
             await kept.disconnect(timeout: .zero)
         }
     }

@@ -78,8 +78,7 @@ import Testing
             try await fixture.radio.sleep(for: .seconds(500))
             peripheral.setHidden(false)
             let connection = try await kept.connected()
-            let isUp = await connection.isConnected
-            #expect(isUp)
+            #expect(await connection.isConnected)
             var seen = 0
             for try await event in events {
                 seen += 1
@@ -157,8 +156,7 @@ import Testing
             case .block: fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
             }
             let again = try await kept.connected(timeout: .seconds(120))
-            let isUp = await again.isConnected
-            #expect(isUp)
+            #expect(await again.isConnected)
             await kept.disconnect(timeout: .zero)
         }
     }

@@ -51,8 +51,7 @@ import Testing
             let dynamic = try await connection.found(0xFFF2, in: 0xFFF0)
             let reads = (0..<8).map { _ in fixture.base.begin { try await connection.read(dynamic) } }
             for read in reads {
-                let bytes = try await read.value
-                #expect(bytes == [1, 2, 3])
+                #expect(try await read.value == [1, 2, 3])
             }
         }
     }
@@ -97,8 +96,7 @@ import Testing
                 #expect(deliveries.count == 1)
             }
             for number in 0..<20 as Range<UInt8> {
-                let told = try await iterator.next()
-                #expect(told == [number])
+                #expect(try await iterator.next() == [number])
             }
             for read in reads { _ = try await read.value }
         }

@@ -60,8 +60,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                 fixture.kernel.emit(packet)
             }
             for _ in 0..<5 {
-                let next = try await iterator.next()
-                #expect(next != nil)
+                #expect(try await iterator.next() != nil)
             }
         }
     }

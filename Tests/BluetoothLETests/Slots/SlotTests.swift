@@ -59,8 +59,7 @@ import Testing
             let connection = try await adapter.connect(to: peripherals[0].address)
             let error = await failure { _ = try await adapter.connect(to: peripherals[1].address) }
             #expect(error?.code == .linkLimitReached)
-            let capacity = await adapter.capacity
-            #expect(capacity == AdapterCapacity(ownLinks: 1, otherLinks: 0, linkLimit: 1))
+            #expect(await adapter.capacity == AdapterCapacity(ownLinks: 1, otherLinks: 0, linkLimit: 1))
             await connection.disconnect()
         }
     }
