@@ -114,8 +114,7 @@ extension Conformance {
                 #expect(try await Self.begin(fixture, 1, data: again).status == 0)
                 let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
-                let report = await user.report(from: fixture.peripheral.address, containing: again)
-                #expect(report != nil)
+                #expect(await user.report(from: fixture.peripheral.address, containing: again) != nil)
                 try await user.stopScan()
             }
         }
