@@ -88,8 +88,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let connection = try await adapter.connect(to: peripheral.address)
             let start = fixture.radio.now
             try await adapter.sendToManagement(ManagementDisconnect(ManagementAddress(peripheral.address)), to: 0)
-            let reason = await connection.disconnected()
-            #expect(reason.code == .disconnected)
+            #expect(await connection.disconnected().code == .disconnected)
             #expect(start.duration(to: fixture.radio.now) < .seconds(6))
             #expect(await adapter.session.unexplainedEndCount == 0)
         }

@@ -170,8 +170,7 @@ enum Work: String, CaseIterable, Sendable {
         switch work {
         case .connect: break
         case .discover:
-            let services = try await connection.discover()
-            #expect(services.count == 4)
+            #expect(try await connection.discover().count == 4)
         case .remembered, .outOfSync: try await performCaching(work, on: connection, server)
         case .read:
             let value = try await connection.read(try handle(0xFFF1))

@@ -84,8 +84,7 @@ private let characteristic = RemoteCharacteristic(
             first = nil
             await connection.settle { await connection.wantedKinds(3) == .indication }
             socket.deliver("01 12 0400 13")
-            let error = await second
-            #expect(error?.cause == .attribute(.valueNotAllowed))
+            #expect(await second?.cause == .attribute(.valueNotAllowed))
             await connection.settle { socket.sent.count == 3 }
         }
     }

@@ -33,8 +33,7 @@ import Testing
             let user = try await PairingUser(fixture.kernel)
             let open = try await adapter.openChannel(to: peripheral.address, psm: 0x0085)
             #expect(user.count == 1)
-            let security = try await open.security()
-            #expect(security.level >= .medium)
+            #expect(try await open.security().level >= .medium)
             try await open.send([5])
             #expect(try await open.read() == [5])
         }

@@ -22,8 +22,7 @@ import BluetoothLE
             #expect(await central.peerMaximumTransmissionUnit == 200)
             #expect(await peripheral.maximumTransmissionUnit == 200)
             #expect(await peripheral.peerMaximumTransmissionUnit == 100)
-            let security = try await central.security()
-            #expect(security.level == .low)
+            #expect(try await central.security().level == .low)
             #expect(await central.isOpen)
         }
     }

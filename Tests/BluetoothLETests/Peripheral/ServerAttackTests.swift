@@ -124,8 +124,7 @@ import BluetoothLE
             let indicated = try #require(plain.handle(of: 0xFFFA))
             let error = await failure { try await plain.notify([1], of: indicated) }
             #expect(error?.message.contains("property notify") == true)
-            let deliveries = try await plain.indicate([1], of: indicated)
-            #expect(deliveries.isEmpty)
+            #expect(try await plain.indicate([1], of: indicated).isEmpty)
             #expect(await failure { try await published.notify([1], of: 0x13) }?.code == .invalidArgument)
             // Of a value that is too long the beginning is sent; odd times are times.
             #expect(await fixture.client.ask("1213000300") == "13")
