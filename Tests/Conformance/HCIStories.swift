@@ -21,8 +21,7 @@ extension Conformance {
         @Test func theSupportedCommandsAreRead() async throws {
             try await Fixture.run { fixture in
                 let user = try await fixture.openHCI(fixture.central)
-                let table = try await user.succeed(HCIReadLocalSupportedCommands())
-                #expect(table.count == HCICommandSupport.byteCount)
+                #expect(try await user.succeed(HCIReadLocalSupportedCommands()).count == HCICommandSupport.byteCount)
             }
         }
 
