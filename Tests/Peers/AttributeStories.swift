@@ -63,8 +63,7 @@ extension Peers {
                 connection = try await fixture.connect(to: name)
                 #expect(try await connection.discover() == found)
                 // A discovery would have been stored.
-                let read = try await connection.readValues(of: .databaseHash)
-                #expect(read.count == 1)
+                #expect(try await connection.readValues(of: .databaseHash).count == 1)
                 #expect(cache.count == 1)
                 await connection.disconnect()
             }

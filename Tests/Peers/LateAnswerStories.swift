@@ -104,11 +104,9 @@ extension Peers {
             /// Checks that a link receives the responses to its own requests, and no others.
             func expectOwnAnswers(_ opcode: ATTOpcode, on connection: Connection) async throws {
                 try await perform(opcode, on: connection)
-                let value = try await connection.read(short)
-                #expect(value.count == 19, "\(short)")
+                #expect(try await connection.read(short).count == 19, "\(short)")
                 try await Task.sleep(for: .milliseconds(1500))
-                let isConnected = await connection.isConnected
-                #expect(isConnected, "\(opcode)")
+                #expect(await connection.isConnected, "\(opcode)")
                 #expect(try await connection.strayResponseCount() == 0, "\(opcode)")
             }
         }

@@ -263,16 +263,11 @@ extension Peers.Pairing {
                 try await fixture.adapter.setPairingAgent(agent(fixture))
                 let incoming = try await fixture.adapter.incomingConnections()
                 let set = try await fixture.adapter.advertise(AdvertisementContent(localName: "machine"))
-                try await connect(name, fixture)
+                try await fixture.beConnected(by: name)
                 try await fixture.wait(for: "a central") { !incoming.connections.isEmpty }
                 try await story(fixture, try #require(incoming.connections.first))
                 await set.stop()
             }
-        }
-
-        private static func connect(_ name: String, _ fixture: Fixture) async throws {
-            let address = fixture.adapter.information.address
-            try await fixture.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
         }
 
         /// The central pairs, and reads the protected value then, and not before.
@@ -322,7 +317,7 @@ extension Peers.Pairing {
                 try await fixture.ask("call returning close")
                 _ = await connection.disconnected()
                 try await fixture.adapter.setPairingAgent(RefusingPairingAgent())
-                try await Self.connect("returning", fixture)
+                try await fixture.beConnected(by: "returning")
                 try await fixture.ask("call returning encrypt")
                 try await fixture.ask("call returning find")
                 #expect(try await fixture.ask("call returning read FFF1") == "0708")

@@ -87,8 +87,7 @@ extension Peers {
                 #expect(try await accepted.rssi() == -50)
                 #expect(await accepted.parameters != nil)
                 _ = try await machine.call("close")
-                let end = await accepted.disconnected()
-                #expect(end.disconnectReason == .remote)
+                #expect(await accepted.disconnected().disconnectReason == .remote)
             }
         }
 

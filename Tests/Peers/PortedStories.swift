@@ -180,7 +180,7 @@ extension Peers {
                 try await fixture.runPorted(agent: JustWorksPairingAgent()) {
                     let program = PortedPeripheral(isProtected: true)
                     try await fixture.wait(for: "advertising true", in: program.journal)
-                    try await Self.connect("ported-caller", fixture)
+                    try await fixture.beConnected(by: "ported-caller")
                     try await fixture.ask("call ported-caller find")
                     await #expect(throws: FixtureError.self) {
                         _ = try await fixture.ask("call ported-caller read FFF1")
@@ -205,17 +205,12 @@ extension Peers {
                 try await fixture.runPorted {
                     let program = PortedPeripheral(isProtected: true)
                     try await fixture.wait(for: "advertising true", in: program.journal)
-                    try await Self.connect("ported-unwelcome", fixture)
+                    try await fixture.beConnected(by: "ported-unwelcome")
                     await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call ported-unwelcome pair") }
                     #expect(program.journal.entries == ["state 5", "advertising true"])
                     program.end()
                 }
             }
-        }
-
-        private static func connect(_ name: String, _ fixture: Fixture) async throws {
-            let address = fixture.adapter.information.address
-            try await fixture.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
         }
     }
 }
