@@ -96,7 +96,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
 
     @Test func aConnectionRetainsItsAdapterUntilItsEnd() async throws {
         try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let remains = Remains()
             let connection = try await {
                 let adapter = try await Adapter.open(on: fixture.kernel)

@@ -183,9 +183,7 @@ import BluetoothLE
 
     @Test func manyConnectAtTheSameTimeWhileAScanGoesOn() async throws {
         try await Fixture.withPeripheral { fixture, adapter, _ in
-            let peripherals = try (0..<5).map { _ in
-                SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            }
+            let peripherals = try (0..<5).map { _ in try fixture.makePeripheral() }
             let stream = try await adapter.scan(ScanOptions(duplicates: .all))
             try await withThrowingTaskGroup(of: Connection.self) { group in
                 for peripheral in peripherals {
@@ -212,7 +210,7 @@ import BluetoothLE
 
     @Test func closingTheAdapterEndsAttemptsAndNoLinks() async throws {
         try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let hidden = SimulatedPeripheral(on: fixture.radio)
             hidden.setHidden(true)
             let adapter = try await Adapter.open(on: fixture.kernel)

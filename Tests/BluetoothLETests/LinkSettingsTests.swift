@@ -11,10 +11,6 @@ import Testing
     private static let slow = ConnectionParameterRequest(
         interval: .milliseconds(100)...(.milliseconds(100)), latency: 1, supervisionTimeout: .seconds(3))
 
-    private static func device(_ fixture: Fixture) throws -> SimulatedPeripheral {
-        SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-    }
-
     private static func interval(of connection: Connection) async -> Duration? { await connection.parameters?.interval }
 
     @Test func theParametersHoldFromTheFirstConnectionEvent() async throws {
@@ -40,7 +36,7 @@ import Testing
 
     @Test func theParametersOfSeveralDevicesDoNotReplaceEachOther() async throws {
         try await Fixture.run { fixture in
-            let (absent, present) = (try Self.device(fixture), try Self.device(fixture))
+            let (absent, present) = (try fixture.makePeripheral(), try fixture.makePeripheral())
             absent.setHidden(true)
             for device in [absent, present] { device.setParameterRefusal(.unacceptableConnectionParameters) }
             // Two objects for the same adapter.
@@ -102,7 +98,7 @@ import Testing
 
     @Test func theParametersOfADeviceAreThoseOfTheNewestAttempt() async throws {
         try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             device.setParameterRefusal(.unacceptableConnectionParameters)
             device.setHidden(true)
             let (adapter, other) = (
@@ -149,7 +145,7 @@ import Testing
     @Test func withoutThePrivilegeTheParametersAreRequestedOfTheLink() async throws {
         try await Fixture.run { fixture in
             fixture.kernel.hasNetAdmin = false
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             let adapter = try await Adapter.open(on: fixture.kernel)
             let options = ConnectionOptions(parameters: Self.slow)
             let connection = try await adapter.connect(to: device.address, options: options)
@@ -190,7 +186,7 @@ import Testing
     /// Nothing needs the PHYs and the data length before the first request.
     @Test func connectingDoesNotWaitForTheSettings() async throws {
         try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             device.setAdvertisements([SimulatedAdvertisement(interval: .milliseconds(20))])
             let adapter = try await Adapter.open(on: fixture.kernel)
             func time(_ options: ConnectionOptions) async throws -> Duration {
@@ -305,7 +301,7 @@ import Testing
     @Test func theDefaultsAreThoseOfLinksWithoutOthersAlsoAfterItWasUnplugged() async throws {
         let controller = SimulatedController(address: BluetoothAddress(0x0013_2233_4455, kind: .public))
         try await Fixture.run([controller]) { fixture in
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             try await adapter.setDefaults(
                 AdapterDefaults(

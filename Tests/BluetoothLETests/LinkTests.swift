@@ -52,7 +52,7 @@ import Testing
 
     @Test func theReasonIsTheOneOfThisLinkAlthoughItsHandleIsUsedAgain() async throws {
         try await run { fixture, adapter, peripheral, connection in
-            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let other = try fixture.makePeripheral()
             let second = try await adapter.connect(to: other.address)
             // Another program's link with the same handles ends for another reason.
             fixture.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
@@ -286,7 +286,7 @@ import Testing
         try await Fixture.run { fixture in
             fixture.kernel.hasNetRaw = false
             fixture.kernel.hasNetAdmin = false
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             let (parameters, length) = await (connection.parameters, connection.dataLength)

@@ -279,8 +279,8 @@ private let controller = SimulatedController(address: address)
 
     @Test func twoAdaptersAreIndependent() async throws {
         try await Fixture.run([controller, SimulatedController()]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
+            let other = try fixture.makePeripheral()
             let first = try await Adapter.open(.address(address), on: fixture.kernel)
             let second = try await Adapter.open(.index(1), on: fixture.kernel)
             let scan = try await second.scan(ScanOptions(duplicates: .all))

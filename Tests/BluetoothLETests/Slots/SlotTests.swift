@@ -20,9 +20,7 @@ import Testing
         _ body: @escaping @Sendable (Fixture, Adapter, [SimulatedPeripheral]) async throws -> Void
     ) async throws {
         try await Fixture.run([controller(links: links, refusal)]) { fixture in
-            let peripherals = try (0..<peripherals).map { _ in
-                SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            }
+            let peripherals = try (0..<peripherals).map { _ in try fixture.makePeripheral() }
             try await body(fixture, try await Adapter.open(on: fixture.kernel), peripherals)
         }
     }
@@ -218,7 +216,7 @@ import Testing
             }
             // A connect that does not wait does not take the turn of those that do.
             peripherals[up[0]].disconnect()
-            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let other = try fixture.makePeripheral()
             let error = await failure { _ = try await adapter.connect(to: other.address) }
             #expect(error?.code == .linkLimitReached)
             for kept in kept { await kept.disconnect() }
