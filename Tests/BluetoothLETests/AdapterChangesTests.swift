@@ -131,7 +131,7 @@ import BluetoothLE
     @Test func aControllerWithoutAnAddressIsRecognisedAgain() async throws {
         let bare = SimulatedController(address: .zero, isDualMode: false, isPowered: false)
         try await Fixture.run([bare]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             let address = adapter.information.address
             fixture.kernel.unplug(0)

@@ -88,17 +88,15 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let connection = try await adapter.connect(to: peripheral.address)
             let start = fixture.radio.now
             try await adapter.sendToManagement(ManagementDisconnect(ManagementAddress(peripheral.address)), to: 0)
-            let reason = await connection.disconnected()
-            #expect(reason.code == .disconnected)
+            #expect(await connection.disconnected().code == .disconnected)
             #expect(start.duration(to: fixture.radio.now) < .seconds(6))
-            let waiting = await adapter.session.unexplainedEndCount
-            #expect(waiting == 0)
+            #expect(await adapter.session.unexplainedEndCount == 0)
         }
     }
 
     @Test func aConnectionRetainsItsAdapterUntilItsEnd() async throws {
         try await Fixture.run([controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let remains = Remains()
             let connection = try await {
                 let adapter = try await Adapter.open(on: fixture.kernel)
@@ -143,8 +141,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             }
             try await fixture.radio.sleep(for: .seconds(10))
             fixture.kernel.setPowered(true, adapter: 0)
-            let time = try await connecting.value
-            #expect(time == .seconds(20))
+            #expect(try await connecting.value == .seconds(20))
         }
     }
 }

@@ -99,7 +99,7 @@ import BluetoothLE
             #expect(scan?.code == .notPermitted)
             #expect(scan?.remedy?.contains("/opt/my program") == true)
             // Connecting needs no privilege.
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let connection = try await adapter.connect(to: peripheral.address)
             await connection.disconnect()
         }

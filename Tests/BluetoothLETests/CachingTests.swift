@@ -118,8 +118,7 @@ import BluetoothLE
                     let count = try await fixture.count {
                         let services = try await connection.discover()
                         let characteristic = try #require(services.service(0xFFF0)?.characteristic(0xFFF2))
-                        let value = try await connection.read(characteristic)
-                        #expect(value == [2])
+                        #expect(try await connection.read(characteristic) == [2])
                     }
                     #expect(round == 0 ? count > 10 : count == 4)
                 }
@@ -249,8 +248,7 @@ import BluetoothLE
             let range = try #require(services.service(0x180F)?.handles)
             let added = try #require(try fixture.server.change(removing: range, adding: [Self.other]))
             var iterator = changes.makeAsyncIterator()
-            let told = try await iterator.next()
-            #expect(told == AttributeHandleRange(start: range.start, end: added.end))
+            #expect(try await iterator.next() == AttributeHandleRange(start: range.start, end: added.end))
 
             let error = await failure { _ = try await connection.read(level) }
             #expect(error?.code == .attributesChanged)
@@ -262,8 +260,7 @@ import BluetoothLE
             let after = try await connection.discover()
             #expect(after.service(0x180F) == nil)
             let characteristic = try #require(after.service(0xFFF0)?.characteristic(0xFFF2))
-            let value = try await connection.read(characteristic)
-            #expect(value == [2])
+            #expect(try await connection.read(characteristic) == [2])
             // The stale attribute is recognised at once.
             #expect(await failure { _ = try await connection.read(level) }?.code == .attributesChanged)
             await connection.disconnect()
@@ -288,8 +285,7 @@ import BluetoothLE
             #expect(await failure { _ = try await iterator.next() }?.code == .attributesChanged)
             await fixture.server.notify([5], of: kept.valueHandle)
             var others = values.makeAsyncIterator()
-            let value = try await others.next()
-            #expect(value == [5])
+            #expect(try await others.next() == [5])
             await connection.disconnect()
         }
     }
@@ -362,12 +358,10 @@ import BluetoothLE
             let error = await failure { try await connection.write([1], to: level) }
             #expect(error?.code == .attributesChanged)
             var iterator = changes.makeAsyncIterator()
-            let told = try await iterator.next()
-            #expect(told == .all)
+            #expect(try await iterator.next() == .all)
             let after = try await connection.discover()
             #expect(after.service(0xFFF0) != nil)
-            let value = try await connection.read(level)
-            #expect(value == [9])
+            #expect(try await connection.read(level) == [9])
             await connection.disconnect()
         }
     }

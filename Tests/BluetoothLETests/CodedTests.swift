@@ -153,10 +153,8 @@ private let coded = SimulatedController(hasCoded: true)
     }
 
     @Test func aNearDeviceIsAskedForCodedOnceItsLinkIsUp() async throws {
-        try await Fixture.run([coded]) { fixture in
-            let device = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+        try await Fixture.withPeripheral([coded]) { fixture, adapter, device in
             device.setSupportedPHYs([.le1M, .leCoded])
-            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(
                 to: device.address,
                 options: ConnectionOptions(
@@ -172,9 +170,7 @@ private let coded = SimulatedController(hasCoded: true)
 
     @Test(arguments: [SimulatedController(), SimulatedController(family: .legacy)])
     func physThatTheControllerLacksAreRefused(_ controller: SimulatedController) async throws {
-        try await Fixture.run([controller]) { fixture in
-            let device = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral([controller]) { fixture, adapter, device in
             let error = await failure {
                 _ = try await adapter.connect(
                     to: device.address, options: ConnectionOptions(phys: [.le1M, .leCoded]))

@@ -8,10 +8,6 @@ import Testing
 
 /// Many simultaneous connection attempts, including to devices that never respond.
 @Suite struct ConnectQueueTests {
-    private static func makePeripheral(_ fixture: Fixture) throws -> SimulatedPeripheral {
-        SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-    }
-
     /// Begins to connect to absent devices, without a time limit.
     private static func wait(
         for count: Int, _ fixture: Fixture, _ adapter: Adapter
@@ -28,7 +24,7 @@ import Testing
         try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: 40, fixture, adapter)
             try await fixture.radio.sleep(for: .seconds(1))
-            let present = try (0..<5).map { _ in try Self.makePeripheral(fixture) }
+            let present = try (0..<5).map { _ in try fixture.makePeripheral() }
             let time = try await fixture.duration {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for peripheral in present {
@@ -55,15 +51,14 @@ import Testing
                 let failure1 = await failure { try await task.value }
                 #expect(failure1?.code == .cancelled)
             }
-            let count = await adapter.session.connectCount
-            #expect(count == 0)
+            #expect(await adapter.session.connectCount == 0)
             withExtendedLifetime(late) {}
         }
     }
 
     @Test func asManyAtOnceAsThereAre() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let peripherals = try (0..<64).map { _ in try Self.makePeripheral(fixture) }
+            let peripherals = try (0..<64).map { _ in try fixture.makePeripheral() }
             let time = try await fixture.duration {
                 let connections = try await withThrowingTaskGroup(of: Connection.self) { group in
                     for peripheral in peripherals {
@@ -87,8 +82,7 @@ import Testing
         try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
             try await fixture.radio.sleep(for: .seconds(100))
-            let moment = await adapter.session.nextConnectDeadline(after: fixture.radio.now)
-            #expect(moment == nil)
+            #expect(await adapter.session.nextConnectDeadline(after: fixture.radio.now) == nil)
             for task in absent { task.cancel() }
             for task in absent {
                 let error = await failure { try await task.value }
@@ -101,7 +95,7 @@ import Testing
         try await Fixture.withAdapter { fixture, adapter in
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
             try await fixture.radio.sleep(for: .milliseconds(10))
-            let peripheral = try Self.makePeripheral(fixture)
+            let peripheral = try fixture.makePeripheral()
             let waiting = fixture.begin { _ = try await adapter.connect(to: peripheral.address) }
             try await fixture.radio.sleep(for: .milliseconds(10))
             waiting.cancel()
@@ -137,7 +131,7 @@ import Testing
 
     @Test func theNextAttemptAtADeviceWaitsUntilTheKernelHasEndedTheFormer() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let peripheral = try Self.makePeripheral(fixture)
+            let peripheral = try fixture.makePeripheral()
             peripheral.setHidden(true)
             let first = fixture.begin { _ = try await adapter.connect(to: peripheral.address) }
             try await fixture.radio.sleep(for: .seconds(1))
@@ -145,7 +139,7 @@ import Testing
             _ = await failure { try await first.value }
             peripheral.setHidden(false)
             // Another device need not wait.
-            let other = try Self.makePeripheral(fixture)
+            let other = try fixture.makePeripheral()
             let quick = try await fixture.duration {
                 await (try await adapter.connect(to: other.address)).disconnect(timeout: .zero)
             }
@@ -185,7 +179,7 @@ import Testing
     func aScanContinuesWhileADeviceIsAwaited(_ family: HCICommandFamily, _ isActive: Bool) async throws {
         try await Fixture.withAdapter([SimulatedController(family: family)]) { fixture, adapter in
             let beacon = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
-            let peripherals = try (0..<3).map { _ in try Self.makePeripheral(fixture) }
+            let peripherals = try (0..<3).map { _ in try fixture.makePeripheral() }
             for peripheral in peripherals { peripheral.setHidden(true) }
             let options = ScanOptions(isActive: isActive, duplicates: .all)
             let heard = Mutex(0)

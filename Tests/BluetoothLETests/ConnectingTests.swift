@@ -11,8 +11,7 @@ import BluetoothLE
         try await Fixture.withPeripheral { _, adapter, peripheral in
             let connection = try await adapter.connect(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 100))
-            let mtu = await connection.maximumTransmissionUnit
-            #expect(mtu == 100)
+            #expect(await connection.maximumTransmissionUnit == 100)
             await connection.disconnect()
             #expect(await connection.disconnected().code == .disconnected)
         }
@@ -184,9 +183,7 @@ import BluetoothLE
 
     @Test func manyConnectAtTheSameTimeWhileAScanGoesOn() async throws {
         try await Fixture.withPeripheral { fixture, adapter, _ in
-            let peripherals = try (0..<5).map { _ in
-                SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            }
+            let peripherals = try (0..<5).map { _ in try fixture.makePeripheral() }
             let stream = try await adapter.scan(ScanOptions(duplicates: .all))
             try await withThrowingTaskGroup(of: Connection.self) { group in
                 for peripheral in peripherals {
@@ -206,15 +203,14 @@ import BluetoothLE
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in Refusing() }
             let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
-            let mtu = await connection.maximumTransmissionUnit
-            #expect(mtu == 23)
+            #expect(await connection.maximumTransmissionUnit == 23)
             await connection.disconnect()
         }
     }
 
     @Test func closingTheAdapterEndsAttemptsAndNoLinks() async throws {
         try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let hidden = SimulatedPeripheral(on: fixture.radio)
             hidden.setHidden(true)
             let adapter = try await Adapter.open(on: fixture.kernel)

@@ -45,8 +45,7 @@ private let characteristic = RemoteCharacteristic(
         ) { connection, socket in
             let services = try await connection.discoverServices()
             #expect(services.map(\.uuid) == [0x180F])
-            let value = try await connection.read(characteristic)
-            #expect(value == [2])
+            #expect(try await connection.read(characteristic) == [2])
             #expect(!socket.isClosed)
         }
     }
@@ -214,13 +213,10 @@ private let characteristic = RemoteCharacteristic(
             Exchange("12 0400 0100", "1B 0300 01", "1B 0300 02", "13"), Exchange.optional("12 0400 0000", "13")
         ) { connection, socket in
             var values = try await connection.subscribe(to: characteristic).makeAsyncIterator()
-            let value8 = try await values.next()
-            #expect(value8 == [1])
-            let value9 = try await values.next()
-            #expect(value9 == [2])
+            #expect(try await values.next() == [1])
+            #expect(try await values.next() == [2])
             socket.deliver("1B 0300 03")
-            let value10 = try await values.next()
-            #expect(value10 == [3])
+            #expect(try await values.next() == [3])
         }
     }
 
@@ -230,11 +226,9 @@ private let characteristic = RemoteCharacteristic(
         ) { connection, socket in
             var values = try await connection.subscribe(to: characteristic, kind: .indication).makeAsyncIterator()
             socket.deliver("1D 0300 01")
-            let value11 = try await values.next()
-            #expect(value11 == [1])
+            #expect(try await values.next() == [1])
             socket.deliver("1D 0300 02")
-            let value12 = try await values.next()
-            #expect(value12 == [2])
+            #expect(try await values.next() == [2])
             await connection.settle { socket.sent.count >= 3 }
         }
     }
@@ -257,10 +251,8 @@ private let characteristic = RemoteCharacteristic(
             var first = try await connection.subscribe(to: characteristic).makeAsyncIterator()
             var second = try await connection.subscribe(to: characteristic).makeAsyncIterator()
             socket.deliver("1B 0300 01")
-            let value13 = try await first.next()
-            #expect(value13 == [1])
-            let value14 = try await second.next()
-            #expect(value14 == [1])
+            #expect(try await first.next() == [1])
+            #expect(try await second.next() == [1])
         }
     }
 
@@ -279,14 +271,11 @@ private let characteristic = RemoteCharacteristic(
         ) { connection, socket in
             var values = try await connection.subscribe(to: characteristic, bufferCapacity: 2).makeAsyncIterator()
             await connection.settle { socket.isDrained }
-            let value15 = try await values.next()
-            #expect(value15 == [1])
-            let value16 = try await values.next()
-            #expect(value16 == [2])
+            #expect(try await values.next() == [1])
+            #expect(try await values.next() == [2])
             let error = await #expect(throws: BluetoothError.self) { try await values.next() }
             #expect(error?.code == .overflow)
-            let value17 = try await values.next()
-            #expect(value17 == nil)
+            #expect(try await values.next() == nil)
         }
     }
 

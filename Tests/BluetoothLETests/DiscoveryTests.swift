@@ -53,8 +53,7 @@ import BluetoothLE
             #expect(device.includedServices.map(\.uuid) == [0x180F, Self.long])
             let secondary = try #require(services.service(device.includedServices[1]))
             let characteristic = try #require(secondary.characteristic(0x2A00))
-            let value = try await connection.read(characteristic)
-            #expect(value == [7])
+            #expect(try await connection.read(characteristic) == [7])
         }
     }
 
@@ -73,10 +72,8 @@ import BluetoothLE
                             declared: AttributeHandleRange(start: 0, end: 0), uuid: 0x2A37)
                     ])
                 let location = try #require(database.characteristic(0x2A38, in: 0x180D))
-                let value = try await connection.read(location)
-                #expect(value == [2])
-                let again = try await connection.discover()
-                #expect(again == database)
+                #expect(try await connection.read(location) == [2])
+                #expect(try await connection.discover() == database)
                 let step = try await connection.discoverCharacteristics(of: try #require(database.service(0x180D)))
                 #expect(step.map(\.uuid) == [0x2A38])
             }
@@ -191,8 +188,7 @@ import BluetoothLE
             #expect(inside.map(\.uuid) == [0x2A00])
             let reports = try await connection.discoverCharacteristics(0x2A4D, of: device)
             #expect(reports.count == 2)
-            let second = try await connection.read(reports[1])
-            #expect(second == [2])
+            #expect(try await connection.read(reports[1]) == [2])
         }
     }
 }

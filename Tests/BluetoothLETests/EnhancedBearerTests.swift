@@ -30,11 +30,9 @@ import Testing
     @Test func bearersAreOpenedOnAnEncryptedLink() async throws {
         try await Self.run { machines, connection, value in
             #expect(await connection.bearerCount == 1)
-            let opened = try await connection.openEnhancedBearers(count: 3)
-            #expect(opened == 3)
+            #expect(try await connection.openEnhancedBearers(count: 3) == 3)
             #expect(await connection.bearerCount == 4)
-            let security = try await connection.security()
-            #expect(security.level >= .medium)
+            #expect(try await connection.security().level >= .medium)
             let features = try await connection.discover()
                 .first { $0.uuid == .genericAttribute }?.characteristics.first { $0.uuid == .clientSupportedFeatures }
             let read = try await connection.read(try #require(features))
@@ -72,8 +70,7 @@ import Testing
             let reads = (0..<10).map { _ in machines.fixture.begin { try await connection.read(value) } }
             for write in writes { try await write.value }
             for read in reads {
-                let bytes = try await read.value
-                #expect(bytes.count == 100)
+                #expect(try await read.value.count == 100)
             }
         }
     }

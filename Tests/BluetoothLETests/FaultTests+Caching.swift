@@ -10,18 +10,15 @@ extension FaultTests {
         let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
         // The background procedures are complete after as many requests.
         for _ in 0..<4 {
-            let value = try await connection.read(level)
-            #expect(value == [9])
+            #expect(try await connection.read(level) == [9])
         }
         if work == .remembered {
             await connection.discardDatabase()
-            let again = try await connection.discover()
-            #expect(again == services)
+            #expect(try await connection.discover() == services)
         } else {
             let added = try server.change(adding: [CachingTests.other], isReported: false)
             try server.change(removing: added, isReported: false)
-            let value = try await connection.read(level)
-            #expect(value == [9])
+            #expect(try await connection.read(level) == [9])
         }
     }
 }

@@ -30,16 +30,13 @@ import Testing
 
     @Test func whatIsKeptOutlivesTheProgram() async throws {
         try await Self.withCache { cache, path in
-            let nothing = await cache.database(for: Self.key)
-            #expect(nothing == nil)
+            #expect(await cache.database(for: Self.key) == nil)
             await cache.setDatabase(Self.database, for: Self.key)
             #expect(path.hasSuffix("/001122334455/C098E5123456-random.gatt"))
             let next = try FileAttributeCache(directory: cache.directory)
-            let found = await next.database(for: Self.key)
-            #expect(found == Self.database)
+            #expect(await next.database(for: Self.key) == Self.database)
             await next.setDatabase(nil, for: Self.key)
-            let gone = await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
-            #expect(gone == nil)
+            #expect(await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key) == nil)
             // A second removal is no error.
             await next.setDatabase(nil, for: Self.key)
         }
@@ -50,8 +47,7 @@ import Testing
             await cache.setDatabase(Self.database, for: Self.key)
             try SystemFiles.remove(path)
             try #require(mkfifo(path, 0o600) == 0)
-            let found = await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
-            #expect(found == nil)
+            #expect(await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key) == nil)
         }
     }
 
@@ -82,8 +78,7 @@ import Testing
             let bytes = try #require(try SystemFiles.read(path, limit: 4096))
             for count in stride(from: 0, to: bytes.count, by: 7) {
                 try SystemFiles.replace(path, with: Array(bytes.prefix(count)))
-                let found = await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
-                #expect(found == nil)
+                #expect(await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key) == nil)
                 let there = try SystemFiles.read(path, limit: 4096)
                 #expect(there == nil)
                 let aside = try SystemFiles.read(path + ".damaged", limit: 4096)
@@ -97,8 +92,7 @@ import Testing
             var key = Self.key
             key.peer = BluetoothAddress(0x4098_E512_3456, kind: .random)
             await cache.setDatabase(Self.database, for: key)
-            let known = await cache.database(for: key)
-            #expect(known == Self.database)
+            #expect(await cache.database(for: key) == Self.database)
             let file = try SystemFiles.read(cache.path(for: key), limit: 4096)
             #expect(file == nil)
         }
@@ -107,8 +101,7 @@ import Testing
     @Test func aFailureToCreateTheDirectoryIsNoErrorOfTheCaller() async throws {
         let cache = try FileAttributeCache(directory: "/proc/nowhere")
         await cache.setDatabase(Self.database, for: Self.key)
-        let known = await cache.database(for: Self.key)
-        #expect(known == Self.database)
+        #expect(await cache.database(for: Self.key) == Self.database)
         #expect(throws: KernelError.self) { try SystemFiles.replace("/proc/nowhere/file", with: [1]) }
     }
 

@@ -31,13 +31,18 @@ struct Fixture: Sendable {
         try await run(adapters) { fixture in try await body(fixture, try await Adapter.open(on: fixture.kernel)) }
     }
 
+    /// A device that accepts connections and has no services.
+    func makePeripheral() throws -> SimulatedPeripheral {
+        SimulatedPeripheral(on: radio, gatt: try SimulatedGATTServer([]))
+    }
+
     /// Runs `body` with an open adapter, and a device that accepts connections and has no services.
     static func withPeripheral(
         _ adapters: [SimulatedController] = [SimulatedController()],
         _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral) async throws -> Void
     ) async throws {
         try await run(adapters) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             try await body(fixture, try await Adapter.open(on: fixture.kernel), peripheral)
         }
     }

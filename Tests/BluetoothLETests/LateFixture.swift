@@ -137,8 +137,7 @@ struct LateFixture: Sendable {
         try await base.radio.sleep(for: .seconds(5))
         let isConnected = await connection.isConnected
         #expect(isConnected, sourceLocation: sourceLocation)
-        let strays = try await connection.strayResponseCount()
-        #expect(strays == 0, sourceLocation: sourceLocation)
+        #expect(try await connection.strayResponseCount() == 0, sourceLocation: sourceLocation)
     }
 }
 

@@ -11,19 +11,13 @@ import Testing
     private static let slow = ConnectionParameterRequest(
         interval: .milliseconds(100)...(.milliseconds(100)), latency: 1, supervisionTimeout: .seconds(3))
 
-    private static func device(_ fixture: Fixture) throws -> SimulatedPeripheral {
-        SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-    }
-
     private static func interval(of connection: Connection) async -> Duration? { await connection.parameters?.interval }
 
     @Test func theParametersHoldFromTheFirstConnectionEvent() async throws {
         for family in [HCICommandFamily.legacy, .extended] {
-            try await Fixture.run([SimulatedController(family: family)]) { fixture in
-                let device = try Self.device(fixture)
+            try await Fixture.withPeripheral([SimulatedController(family: family)]) { _, adapter, device in
                 // They are not requested later.
                 device.setParameterRefusal(.unacceptableConnectionParameters)
-                let adapter = try await Adapter.open(on: fixture.kernel)
                 let options = ConnectionOptions(parameters: Self.slow)
                 let connection = try await adapter.connect(to: device.address, options: options)
                 let parameters = await connection.parameters
@@ -42,7 +36,7 @@ import Testing
 
     @Test func theParametersOfSeveralDevicesDoNotReplaceEachOther() async throws {
         try await Fixture.run { fixture in
-            let (absent, present) = (try Self.device(fixture), try Self.device(fixture))
+            let (absent, present) = (try fixture.makePeripheral(), try fixture.makePeripheral())
             absent.setHidden(true)
             for device in [absent, present] { device.setParameterRefusal(.unacceptableConnectionParameters) }
             // Two objects for the same adapter.
@@ -65,10 +59,8 @@ import Testing
     }
 
     @Test func aCancelledAttemptLeavesNoParameters() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             device.setHidden(true)
-            let adapter = try await Adapter.open(on: fixture.kernel)
             let waiting = fixture.begin {
                 try await adapter.connect(to: device.address, options: ConnectionOptions(parameters: Self.slow))
             }
@@ -85,11 +77,9 @@ import Testing
     @Test func closingTheAdapterAtAnyMomentLeavesNoParameters() async throws {
         // Before the device is heard, while the link is made, while it is asked for its features, once it is up.
         for milliseconds in [0, 1, 200, 400, 410, 450, 500, 1000] {
-            try await Fixture.run { fixture in
-                let device = try Self.device(fixture)
+            try await Fixture.withPeripheral { fixture, adapter, device in
                 device.setParameterRefusal(.unacceptableConnectionParameters)
                 device.setHidden(true)
-                let adapter = try await Adapter.open(on: fixture.kernel)
                 let waiting = fixture.begin {
                     try await adapter.connect(to: device.address, options: ConnectionOptions(parameters: Self.slow))
                 }
@@ -108,7 +98,7 @@ import Testing
 
     @Test func theParametersOfADeviceAreThoseOfTheNewestAttempt() async throws {
         try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             device.setParameterRefusal(.unacceptableConnectionParameters)
             device.setHidden(true)
             let (adapter, other) = (
@@ -136,10 +126,8 @@ import Testing
     }
 
     @Test func theDefaultsOfTheAdapterArePutBack() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+        try await Fixture.withPeripheral { _, adapter, device in
             device.setParameterRefusal(.unacceptableConnectionParameters)
-            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.setDefaults(
                 AdapterDefaults(
                     connectionParameters: .init(
@@ -157,7 +145,7 @@ import Testing
     @Test func withoutThePrivilegeTheParametersAreRequestedOfTheLink() async throws {
         try await Fixture.run { fixture in
             fixture.kernel.hasNetAdmin = false
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             let adapter = try await Adapter.open(on: fixture.kernel)
             let options = ConnectionOptions(parameters: Self.slow)
             let connection = try await adapter.connect(to: device.address, options: options)
@@ -178,9 +166,7 @@ import Testing
     }
 
     @Test func aUseChoosesEverySetting() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             let connection = try await adapter.connect(
                 to: device.address, options: ConnectionOptions(use: .throughput))
             #expect(await Self.interval(of: connection) == .milliseconds(15))
@@ -200,7 +186,7 @@ import Testing
     /// Nothing needs the PHYs and the data length before the first request.
     @Test func connectingDoesNotWaitForTheSettings() async throws {
         try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             device.setAdvertisements([SimulatedAdvertisement(interval: .milliseconds(20))])
             let adapter = try await Adapter.open(on: fixture.kernel)
             func time(_ options: ConnectionOptions) async throws -> Duration {
@@ -212,8 +198,7 @@ import Testing
                     let phys = try await connection.setPHYs(transmit: .le1M, receive: .le1M)
                     #expect(phys.transmit == .le1M)
                     try await fixture.settle { await connection.dataLength?.transmitOctets == 251 }
-                    let last = try await connection.phys()
-                    #expect(last.transmit == .le1M)
+                    #expect(try await connection.phys().transmit == .le1M)
                 }
                 await connection.disconnect()
                 return time
@@ -263,9 +248,7 @@ import Testing
     }
 
     @Test func whatWasAskedForIsAskedAgainThreeTimes() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             let connection = try await adapter.connect(to: device.address, options: ConnectionOptions(use: .lowPower))
             for _ in 0..<3 {
                 #expect(try await Self.intervalAfterRequest(of: device, connection, fixture) == .milliseconds(100))
@@ -283,9 +266,7 @@ import Testing
     }
 
     @Test func aSettingOfItsOwnPrecedesThatOfTheUse() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { fixture, adapter, device in
             let connection = try await adapter.connect(
                 to: device.address,
                 options: ConnectionOptions(parameters: Self.slow, phys: .le1M, dataLength: 100, use: .throughput))
@@ -303,9 +284,7 @@ import Testing
             ConnectionOptions(phys: []), ConnectionOptions(phys: LEPHYSet(rawValue: 8)),
             ConnectionOptions(dataLength: 26), ConnectionOptions(dataLength: 252, use: .throughput),
         ]
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { _, adapter, device in
             for options in options {
                 let error = await failure { _ = try await adapter.connect(to: device.address, options: options) }
                 #expect(error?.code == .invalidArgument && error?.operation.peer == device.address)
@@ -322,7 +301,7 @@ import Testing
     @Test func theDefaultsAreThoseOfLinksWithoutOthersAlsoAfterItWasUnplugged() async throws {
         let controller = SimulatedController(address: BluetoothAddress(0x0013_2233_4455, kind: .public))
         try await Fixture.run([controller]) { fixture in
-            let device = try Self.device(fixture)
+            let device = try fixture.makePeripheral()
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             try await adapter.setDefaults(
                 AdapterDefaults(
@@ -374,9 +353,7 @@ import Testing
     ]
 
     @Test func invalidDefaultsAreRefusedWithNothingChanged() async throws {
-        try await Fixture.run { fixture in
-            let device = try Self.device(fixture)
-            let adapter = try await Adapter.open(on: fixture.kernel)
+        try await Fixture.withPeripheral { _, adapter, device in
             for invalid in Self.invalidDefaults {
                 let error = await failure { try await adapter.setDefaults(invalid) }
                 #expect(error?.code == .invalidArgument)

@@ -52,7 +52,7 @@ import Testing
 
     @Test func theReasonIsTheOneOfThisLinkAlthoughItsHandleIsUsedAgain() async throws {
         try await run { fixture, adapter, peripheral, connection in
-            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let other = try fixture.makePeripheral()
             let second = try await adapter.connect(to: other.address)
             // Another program's link with the same handles ends for another reason.
             fixture.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
@@ -182,11 +182,9 @@ import Testing
                 parameters
                     == ConnectionParameters(
                         interval: .milliseconds(100), latency: 2, supervisionTimeout: .seconds(6)))
-            let known = await connection.parameters
-            #expect(known == parameters)
+            #expect(await connection.parameters == parameters)
             var iterator = changes.makeAsyncIterator()
-            let change = try await iterator.next()
-            #expect(change == .parameters(parameters))
+            #expect(try await iterator.next() == .parameters(parameters))
         }
     }
 
@@ -276,13 +274,11 @@ import Testing
             try await fixture.radio.sleep(for: .seconds(31))
             peripheral.requestConnectionParameters(slow)
             try await fixture.radio.sleep(for: .seconds(3))
-            let kept = await connection.parameters
-            #expect(kept?.interval == .milliseconds(30))
+            #expect(await connection.parameters?.interval == .milliseconds(30))
             try await connection.setParameterPolicy(.accept)
             peripheral.requestConnectionParameters(slow)
             try await fixture.radio.sleep(for: .seconds(3))
-            let accepted = await connection.parameters
-            #expect(accepted?.interval == .milliseconds(100))
+            #expect(await connection.parameters?.interval == .milliseconds(100))
         }
     }
 
@@ -290,7 +286,7 @@ import Testing
         try await Fixture.run { fixture in
             fixture.kernel.hasNetRaw = false
             fixture.kernel.hasNetAdmin = false
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             let (parameters, length) = await (connection.parameters, connection.dataLength)
@@ -309,16 +305,13 @@ import Testing
 
     @Test func physAreReadAndSet() async throws {
         try await run { _, _, peripheral, connection in
-            let first = try await connection.phys()
-            #expect(first == LinkPHYs(transmit: .le1M, receive: .le1M))
+            #expect(try await connection.phys() == LinkPHYs(transmit: .le1M, receive: .le1M))
             let fast = try await connection.setPHYs(transmit: .le2M, receive: .le2M)
             #expect(fast == LinkPHYs(transmit: .le2M, receive: .le2M))
-            let now = try await connection.phys()
-            #expect(now == fast)
+            #expect(try await connection.phys() == fast)
             // Without the peer's support nothing changes.
             peripheral.setSupportedPHYs(.le1M)
-            let same = try await connection.setPHYs(transmit: .leCoded, receive: .leCoded)
-            #expect(same == fast)
+            #expect(try await connection.setPHYs(transmit: .leCoded, receive: .leCoded) == fast)
         }
     }
 
@@ -333,8 +326,7 @@ import Testing
             }
             #expect(length.transmitOctets == 251 && length.receiveOctets == 251)
             #expect(length.transmitTime == .microseconds(2120))
-            let known = await connection.dataLength
-            #expect(known == length)
+            #expect(await connection.dataLength == length)
             // The same value again is not reported.
             try await connection.requestDataLength(251)
         }
@@ -373,8 +365,7 @@ import Testing
 
     @Test func theHCISocketIsOpenOnlyWhileThereAreLinks() async throws {
         try await run { fixture, adapter, _, connection in
-            let isOpen = await adapter.session.hasControllerSocket
-            #expect(isOpen)
+            #expect(await adapter.session.hasControllerSocket)
             await connection.disconnect()
             try await fixture.settle { await !adapter.session.hasControllerSocket }
         }
@@ -431,8 +422,7 @@ import Testing
             async let command: Void = connection.writeCommand([1], to: AttributeHandle(3))
             await connection.settle { await connection.isWaitingForRoom }
             socket.setEncrypting(false)
-            let read = try await value
-            #expect(read == [7])
+            #expect(try await value == [7])
             try await command
         }
     }
@@ -465,8 +455,7 @@ import Testing
             var options = ConnectionOptions()
             options.security.level = .medium
             let connection = try await adapter.connect(to: peripheral.address, options: options)
-            let rssi = try await connection.rssi()
-            #expect(rssi == -50)
+            #expect(try await connection.rssi() == -50)
             peripheral.breakLinks(reason: .remoteDevicePoweringOff)
             #expect(await connection.disconnected().disconnectReason == .remotePowerOff)
         }
@@ -476,8 +465,7 @@ import Testing
         try await withConnection { connection, _ in
             #expect(await failure { _ = try await connection.rssi() }?.code == .unsupported)
             #expect(await failure { _ = try await connection.linkChanges() }?.code == .unsupported)
-            let parameters = await connection.parameters
-            #expect(parameters == nil)
+            #expect(await connection.parameters == nil)
         }
     }
 }

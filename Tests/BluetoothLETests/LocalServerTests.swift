@@ -281,8 +281,7 @@ final class PeerClient: SimulatedLinkHandler {
             client.send("1E")
             try await indication.value
             #expect(await client.ask("1213000000") == "13")
-            let ended = try await iterator.next()
-            #expect(ended?.configuration == [])
+            #expect(try await iterator.next()?.configuration == [])
             await connection.disconnect()
             #expect(await failure { _ = try await iterator.next() }?.code == .disconnected)
             #expect(await failure { try await connection.notify([1], of: 0x12) }?.code == .disconnected)

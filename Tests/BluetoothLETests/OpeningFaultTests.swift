@@ -51,8 +51,7 @@ import Testing
             fixture.kernel.plug(bare)
             let error = await failure { try await adapter.ready(timeout: .seconds(30)) }
             #expect(error != nil)
-            let isRestoring = await adapter.session.isRestoring
-            #expect(!isRestoring)
+            #expect(await !adapter.session.isRestoring)
             fixture.kernel.setRefusal(nil, of: opcode)
             fixture.kernel.setSilent(false, for: opcode)
             // A failed restoration is repeated when the adapter is plugged in again.

@@ -279,8 +279,8 @@ private let controller = SimulatedController(address: address)
 
     @Test func twoAdaptersAreIndependent() async throws {
         try await Fixture.run([controller, SimulatedController()]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
+            let other = try fixture.makePeripheral()
             let first = try await Adapter.open(.address(address), on: fixture.kernel)
             let second = try await Adapter.open(.index(1), on: fixture.kernel)
             let scan = try await second.scan(ScanOptions(duplicates: .all))
@@ -292,8 +292,7 @@ private let controller = SimulatedController(address: address)
             try await fixture.settle { first.state == .absent }
             #expect(second.state == .poweredOn)
             _ = await lost.disconnected()
-            let isKept = await kept.isConnected
-            #expect(isKept)
+            #expect(await kept.isConnected)
             let now = fixture.radio.now
             for try await advertisement in scan where advertisement.time > now { break }
             fixture.kernel.plug(controller)
@@ -351,10 +350,8 @@ private let controller = SimulatedController(address: address)
             }
             try await adapter.ready(timeout: .seconds(5))
             try await fixture.settle { [index] in fixture.kernel.isScanning(adapter: index) }
-            let waiting = await adapter.session.readyWaiterCount
-            #expect(waiting == 0)
-            let isRestoring = await adapter.session.isRestoring
-            #expect(!isRestoring)
+            #expect(await adapter.session.readyWaiterCount == 0)
+            #expect(await !adapter.session.isRestoring)
             #expect(adapter.information.index == index)
             withExtendedLifetime(scan) {}
         }

@@ -32,8 +32,7 @@ import BluetoothLE
     @Test("empty calls send nothing, and invalid ones fail before anything is sent")
     func nothing() async throws {
         try await withConnection { connection, socket in
-            let none = try await connection.read([])
-            #expect(none == [])
+            #expect(try await connection.read([]) == [])
             try await connection.writeReliably([])
             let offset = await failure {
                 try await connection.writeReliably([AttributeWrite([1], to: AttributeHandle(3), offset: 512)])
@@ -86,8 +85,7 @@ import BluetoothLE
             #expect(values == ([1], []))
             let others = (try await second.next(), try await second.next())
             #expect(others == ([2, 3], [9]))
-            let unwanted = await connection.unwantedValueCount
-            #expect(unwanted == 1)
+            #expect(await connection.unwantedValueCount == 1)
         }
     }
 
@@ -123,8 +121,7 @@ import BluetoothLE
                 #expect(packets == (isUnderstood ? 1 : 3))
                 let ones = (try await first.next(), try await first.next())
                 #expect(ones == ([1], [2]))
-                let twos = try await second.next()
-                #expect(twos == [])
+                #expect(try await second.next() == [])
                 // Values that do not fit one packet take several, in order.
                 let long = [UInt8](repeating: 7, count: 400)
                 let more = await server.notify([
@@ -133,8 +130,7 @@ import BluetoothLE
                 #expect(more == (isUnderstood ? 2 : 3))
                 let rest = (try await first.next(), try await first.next())
                 #expect(rest == (long, [3]))
-                let other = try await second.next()
-                #expect(other == long)
+                #expect(try await second.next() == long)
             }
         }
     }
@@ -171,8 +167,7 @@ import BluetoothLE
                 #expect(properties == [.reliableWrite, .writableAuxiliaries])
                 let texts = try #require(temperature.descriptor(.characteristicUserDescription))
                 try await connection.write([UInt8]("inside".utf8), to: texts)
-                let text = try await connection.readValue(of: texts)
-                #expect(text == .userDescription("inside"))
+                #expect(try await connection.readValue(of: texts) == .userDescription("inside"))
                 let formats = try #require(temperature.descriptor(.characteristicPresentationFormat))
                 guard case .presentationFormat(let format) = try await connection.readValue(of: formats) else {
                     Issue.record("no format")
@@ -181,8 +176,7 @@ import BluetoothLE
                 let value = try await connection.read(temperature)
                 #expect(abs((format.number(value) ?? 0) - 25.2) < 1e-9)
                 let humidity = try #require(services.characteristic(0x2A6F, in: 0x181A))
-                let none = try await connection.extendedProperties(of: humidity)
-                #expect(none == [])
+                #expect(try await connection.extendedProperties(of: humidity) == [])
             }
         }
     }

@@ -43,8 +43,7 @@ import Testing
             try await fixture.radio.sleep(for: .milliseconds(1))
             #expect(await failure { _ = try await channel.next(isolation: nil) }?.code == .busy)
             channel.send(4)
-            let last = try await waiting.value
-            #expect(last == 4)
+            #expect(try await waiting.value == 4)
         }
     }
 
@@ -59,8 +58,7 @@ import Testing
             }
             #expect(await failure { _ = try await late.value }?.code == .cancelled)
             channel.send(7)
-            let element = try await waiting.value
-            #expect(element == 7)
+            #expect(try await waiting.value == 7)
             withExtendedLifetime(stream) {}
         }
     }
@@ -129,8 +127,7 @@ import Testing
             }
             try await fixture.radio.sleep(for: .seconds(1))
             consumer.cancel()
-            let taken = try await consumer.value
-            #expect(taken == [7])
+            #expect(try await consumer.value == [7])
         }
     }
 
@@ -256,8 +253,7 @@ private final class Counter: Sendable {
             socket.deliver("13")
             var iterator = try await joined.makeAsyncIterator()
             socket.deliver("1B 0300 09")
-            let value = try await iterator.next()
-            #expect(value == [9])
+            #expect(try await iterator.next() == [9])
         }
     }
 

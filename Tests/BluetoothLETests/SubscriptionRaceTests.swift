@@ -20,8 +20,7 @@ private let characteristic = RemoteCharacteristic(
             withExtendedLifetime(first) {}
             first = nil
             socket.deliver("1B 0300 01")
-            let value = try await second.next()
-            #expect(value == [1])
+            #expect(try await second.next() == [1])
             #expect(socket.sent.count == 1)
         }
     }
@@ -39,8 +38,7 @@ private let characteristic = RemoteCharacteristic(
             socket.deliver("13")
             var values = try await next.makeAsyncIterator()
             socket.deliver("1B 0300 07")
-            let value = try await values.next()
-            #expect(value == [7])
+            #expect(try await values.next() == [7])
         }
     }
 
@@ -55,8 +53,7 @@ private let characteristic = RemoteCharacteristic(
             #expect(error?.code == .timedOut)
             socket.deliver("0B 01")
             _ = try await read
-            let value = try await connection.read(AttributeHandle(10))
-            #expect(value == [2])
+            #expect(try await connection.read(AttributeHandle(10)) == [2])
         }
     }
 
@@ -87,8 +84,7 @@ private let characteristic = RemoteCharacteristic(
             first = nil
             await connection.settle { await connection.wantedKinds(3) == .indication }
             socket.deliver("01 12 0400 13")
-            let error = await second
-            #expect(error?.cause == .attribute(.valueNotAllowed))
+            #expect(await second?.cause == .attribute(.valueNotAllowed))
             await connection.settle { socket.sent.count == 3 }
         }
     }
@@ -105,8 +101,7 @@ private let characteristic = RemoteCharacteristic(
             }
             #expect(error?.code == .attributeProtocol)
             socket.deliver("1B 0300 01")
-            let value = try await values.next()
-            #expect(value == [1])
+            #expect(try await values.next() == [1])
         }
     }
 

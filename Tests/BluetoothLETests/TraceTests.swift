@@ -165,7 +165,7 @@ final class TemporaryFile: Sendable {
     @Test func theEndOfALinkWhoseConnectionWasDroppedIsRecorded() async throws {
         let file = TemporaryFile()
         try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let trace = try await PacketTrace.open(file.path, source: .synthesised, on: fixture.kernel)
             let adapter = try await Adapter.open(on: fixture.kernel, trace: trace)
             for _ in 0..<2 {

@@ -76,8 +76,7 @@ extension Conformance {
                 #expect(await central.end() != nil)
                 // btvirt does not end a link at its other side when a controller is reset.
                 if !Fixture.isBtvirt { #expect(await peripheral.end() != nil) }
-                let handles = try fixture.kernel.linkHandles(ofAdapter: fixture.central.index)
-                #expect(handles == [])
+                #expect(try fixture.kernel.linkHandles(ofAdapter: fixture.central.index) == [])
                 let adapter = try fixture.kernel.adapters().first { $0.index == fixture.central.index }
                 #expect(adapter?.isUp == true)
             }
@@ -129,8 +128,7 @@ extension Conformance {
                 #expect(isBlocked() == true)
                 let told: [Void]? = await changes.wait(on: fixture.kernel.loop) { !$0.isEmpty }
                 #expect(told != nil)
-                let refused = try await user.command(0x0005, fixture.central.index, [1])
-                #expect(refused.status == 0x03)
+                #expect(try await user.command(0x0005, fixture.central.index, [1]).status == 0x03)
                 let (before, count) = (Self.story(user), changes.entries.count)
                 try fixture.setBlocked(false)
                 _ = await changes.wait(on: fixture.kernel.loop) { $0.count > count }

@@ -46,13 +46,11 @@ extension Conformance {
                 try await user.stopScan()
                 // Added again, it is the same instance; other sockets receive one event.
                 let other = try await ManagementUser(fixture.kernel)
-                let again = try await Self.begin(fixture, 1)
-                #expect(again.status == 0)
+                #expect(try await Self.begin(fixture, 1).status == 0)
                 #expect(try await Self.instances(fixture) == [1])
                 _ = try await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [1])
                 #expect(try await Self.instances(fixture) == [])
-                let removed = await other.event(ManagementEvent.advertisingRemoved, of: fixture.peripheral)
-                #expect(removed?.payload == [1])
+                #expect(await other.event(ManagementEvent.advertisingRemoved, of: fixture.peripheral)?.payload == [1])
                 #expect(!other.events.has(ManagementEvent.advertisingAdded))
                 await other.close()
             }
@@ -114,8 +112,7 @@ extension Conformance {
                 #expect(try await Self.begin(fixture, 1, data: again).status == 0)
                 let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
-                let report = await user.report(from: fixture.peripheral.address, containing: again)
-                #expect(report != nil)
+                #expect(await user.report(from: fixture.peripheral.address, containing: again) != nil)
                 try await user.stopScan()
             }
         }

@@ -74,18 +74,15 @@ import BluetoothLE
             ]
             for (number, channel) in channels.enumerated() { try await channel.write([1, UInt8(number)]) }
             for (number, channel) in channels.enumerated() {
-                let back = try await channel.read()
-                #expect(back == [1, UInt8(number)])
+                #expect(try await channel.read() == [1, UInt8(number)])
             }
             // The end of one channel does not end the other.
             await channels[0].close()
             try await channels[1].write([3])
-            let back = try await channels[1].read()
-            #expect(back == [3])
+            #expect(try await channels[1].read() == [3])
             // The end of the service does.
             #expect(await serving.ended() == .cancelled)
-            let last = try await channels[1].read()
-            #expect(last == nil)
+            #expect(try await channels[1].read() == nil)
             #expect(await failureCode { _ = try await other.openChannel(to: here, psm: 0x0085) } == .connectionFailed)
             await other.close()
         }
@@ -96,8 +93,7 @@ import BluetoothLE
             let user = try await PairingUser(fixture.kernel)
             try await ChannelsPage.attributesOverMoreBearers(connection)
             #expect(fixture.lines == ["3 more, 4 in all"])
-            let security = try await connection.security()
-            #expect(security.level >= .medium)
+            #expect(try await connection.security().level >= .medium)
             withExtendedLifetime(user) {}
         }
     }

@@ -83,8 +83,7 @@ import Testing
             let kept = fixture.begin { try await AttributesPage.subscribe(connection) }
             let reading = fixture.begin { _ = try await connection.read(AttributeHandle(3)) }
             fixture.sensor.peripheral.breakLinks()
-            let end = await connection.disconnected()
-            #expect(end.disconnectReason == .supervisionTimeout)
+            #expect(await connection.disconnected().disconnectReason == .supervisionTimeout)
             #expect(await failureCode { try await kept.value } == .disconnected)
             #expect(await failureCode { try await reading.value } == .disconnected)
         }

@@ -189,8 +189,7 @@ import Testing
     @Test func everythingComesBack() async throws {
         try await Self.served(UARTPage.anEcho) { fixture, uart in
             try await uart.send([1, 2, 3])
-            let bytes = try await uart.read(timeout: .seconds(5))
-            #expect(bytes == [1, 2, 3])
+            #expect(try await uart.read(timeout: .seconds(5)) == [1, 2, 3])
             #expect(fixture.lines.count == 1)
             #expect(fixture.lines.first?.hasSuffix("is online") == true)
         }
@@ -200,8 +199,7 @@ import Testing
         try await Self.served(as: "Greeter", profile: .nordic, UARTPage.linesOneCentralAtATime) { _, uart in
             try await uart.send(Array("Ada\n".utf8))
             var lines = uart.frames(DelimiterFramer()).makeAsyncIterator()
-            let line = try await lines.next()
-            #expect(line == Array("hello Ada".utf8))
+            #expect(try await lines.next() == Array("hello Ada".utf8))
             #expect(await failureCode { _ = try await lines.next() } == .disconnected)
         }
     }

@@ -32,8 +32,7 @@ import BluetoothLE
             fixture.sensor.peripheral.setSecurity(SimulatedSecurity(ioCapability: .displayYesNo))
             try await SecurityPage.pairing2(adapter)
             let connection = try await adapter.connect(to: fixture.sensor.address)
-            let outcome = try await connection.pair(to: .fips)
-            #expect(outcome.isBonded)
+            #expect(try await connection.pair(to: .fips).isBonded)
             #expect(fixture.lines.count == 1)
             #expect(fixture.lines.first?.hasPrefix("does \(fixture.sensor.address) show ") == true)
         }

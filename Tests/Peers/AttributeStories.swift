@@ -61,11 +61,9 @@ extension Peers {
                 #expect(cache.last?.hash != nil)
                 await connection.disconnect()
                 connection = try await fixture.connect(to: name)
-                let again = try await connection.discover()
-                #expect(again == found)
+                #expect(try await connection.discover() == found)
                 // A discovery would have been stored.
-                let read = try await connection.readValues(of: .databaseHash)
-                #expect(read.count == 1)
+                #expect(try await connection.readValues(of: .databaseHash).count == 1)
                 #expect(cache.count == 1)
                 await connection.disconnect()
             }

@@ -55,8 +55,7 @@ extension Peers {
                 // The link lasts as long as its last channel.
                 try await Task.sleep(for: .seconds(4))
                 try await channel.send([5])
-                let third = try await channel.read(timeout: .seconds(30))
-                #expect(third == [5])
+                #expect(try await channel.read(timeout: .seconds(30)) == [5])
                 await channel.close()
                 await other.close()
             }
@@ -85,8 +84,7 @@ extension Peers {
                 let connection = try await fixture.connect(to: "channel")
                 let channel = try await connection.openChannel(psm: Self.closing)
                 try await channel.write(Self.pattern(1000))
-                let end = try await channel.read(timeout: .seconds(30))
-                #expect(end == nil)
+                #expect(try await channel.read(timeout: .seconds(30)) == nil)
                 #expect(await connection.isConnected)
                 #expect(await failure { try await channel.write([1]) }?.code == .disconnected)
                 await connection.disconnect()
@@ -111,8 +109,7 @@ extension Peers {
             try await Fixture.run { fixture in
                 let user = try await PairingUser()
                 let connection = try await fixture.connect(to: "channel")
-                let opened = try await connection.openEnhancedBearers(count: 3, timeout: .seconds(60))
-                #expect(opened == 3)
+                #expect(try await connection.openEnhancedBearers(count: 3, timeout: .seconds(60)) == 3)
                 #expect(await connection.bearerCount == 4)
                 let value = try await connection.find(0xFFF1)
                 try await withThrowingTaskGroup(of: [UInt8].self) { group in

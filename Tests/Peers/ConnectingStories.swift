@@ -8,8 +8,7 @@ extension Peers {
             try await Fixture.run { fixture in
                 let connection = try await fixture.connect(to: "gatt")
                 #expect(await connection.isConnected)
-                let mtu = await connection.maximumTransmissionUnit
-                #expect(mtu == 517)
+                #expect(await connection.maximumTransmissionUnit == 517)
                 #expect(try await fixture.links(of: "gatt") == 1)
                 await connection.disconnect()
                 try await fixture.wait(for: "the link is gone") { try await fixture.links(of: "gatt") == 0 }
@@ -19,8 +18,7 @@ extension Peers {
         @Test func thePeersLimitOfTheMTUHolds() async throws {
             try await Fixture.run { fixture in
                 let connection = try await fixture.connect(to: "narrow")
-                let mtu = await connection.maximumTransmissionUnit
-                #expect(mtu == 64)
+                #expect(await connection.maximumTransmissionUnit == 64)
                 await connection.disconnect()
             }
         }

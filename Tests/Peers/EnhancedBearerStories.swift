@@ -24,22 +24,18 @@ extension Peers.Pairing {
                 let connection = try #require(incoming.connections.first)
                 try await fixture.ask("call caller-bearers find")
                 // Server Supported Features reports support; without encryption there is none.
-                let features = try await fixture.ask("call caller-bearers read 2B3A")
-                #expect(features == "01")
+                #expect(try await fixture.ask("call caller-bearers read 2B3A") == "01")
                 await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call caller-bearers bearers 1") }
                 try await fixture.ask("call caller-bearers pair")
-                let opened = try await fixture.ask("call caller-bearers bearers 3")
-                #expect(opened == "3")
+                #expect(try await fixture.ask("call caller-bearers bearers 3") == "3")
                 // The central has the kernel's answer before this program has the channel.
                 try await fixture.wait(for: "four bearers") { await connection.bearerCount == 4 }
                 let read = try await fixture.ask("call caller-bearers readall FFF1")
                 #expect(read == "0708,0708,0708")
                 try await fixture.ask("call caller-bearers writeby 2 FFF1 010203")
                 #expect(published.value(of: value) == [1, 2, 3])
-                let everywhere = try await fixture.ask("call caller-bearers readall FFF1")
-                #expect(everywhere == "010203,010203,010203")
-                let own = try await fixture.ask("call caller-bearers read FFF1")
-                #expect(own == "010203")
+                #expect(try await fixture.ask("call caller-bearers readall FFF1") == "010203,010203,010203")
+                #expect(try await fixture.ask("call caller-bearers read FFF1") == "010203")
                 await set.stop()
                 incoming.close()
                 await connection.disconnect()

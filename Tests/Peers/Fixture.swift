@@ -93,6 +93,12 @@ struct Fixture: Sendable {
         try await adapter.connect(to: self[name], options: options)
     }
 
+    /// Lets an emulated central connect to this machine.
+    func beConnected(by name: String) async throws {
+        let address = adapter.information.address
+        try await ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
+    }
+
     /// The number of the device's links.
     func links(of name: String) async throws -> Int {
         try #require(Int(try await ask("links \(name)")))

@@ -104,13 +104,10 @@ extension Peers {
             /// Checks that a link receives the responses to its own requests, and no others.
             func expectOwnAnswers(_ opcode: ATTOpcode, on connection: Connection) async throws {
                 try await perform(opcode, on: connection)
-                let value = try await connection.read(short)
-                #expect(value.count == 19, "\(short)")
+                #expect(try await connection.read(short).count == 19, "\(short)")
                 try await Task.sleep(for: .milliseconds(1500))
-                let isConnected = await connection.isConnected
-                #expect(isConnected, "\(opcode)")
-                let strays = try await connection.strayResponseCount()
-                #expect(strays == 0, "\(opcode)")
+                #expect(await connection.isConnected, "\(opcode)")
+                #expect(try await connection.strayResponseCount() == 0, "\(opcode)")
             }
         }
 
@@ -145,8 +142,7 @@ extension Peers {
                         _ = try await connection.discoverServices()
                     }
                     #expect(error == nil, "cancelled after \(milliseconds) ms")
-                    let strays = try await connection.strayResponseCount()
-                    #expect(strays == 0, "cancelled after \(milliseconds) ms")
+                    #expect(try await connection.strayResponseCount() == 0, "cancelled after \(milliseconds) ms")
                     await connection.disconnect(timeout: .zero)
                 }
             }

@@ -12,8 +12,7 @@ extension Peers {
                 let rssi = try await connection.rssi()
                 try await fixture.ask("rssi LINBLE-ECHO -50")
                 #expect(rssi == -61)
-                let power = try await connection.transmitPower()
-                #expect(power == 4)
+                #expect(try await connection.transmitPower() == 4)
                 await connection.disconnect()
             }
         }
@@ -21,16 +20,13 @@ extension Peers {
         @Test func theParametersAreKnownAndChanged() async throws {
             try await Fixture.run { fixture in
                 let connection = try await fixture.connect(to: "LINBLE-ECHO")
-                let first = await connection.parameters
-                #expect(first != nil)
+                #expect(await connection.parameters != nil)
                 let changes = try await connection.linkChanges()
                 let parameters = try await connection.requestParameters(.lowPower)
                 #expect(parameters.latency == 2)
-                let known = await connection.parameters
-                #expect(known == parameters)
+                #expect(await connection.parameters == parameters)
                 var iterator = changes.makeAsyncIterator()
-                let change = try await iterator.next()
-                #expect(change == .parameters(parameters))
+                #expect(try await iterator.next() == .parameters(parameters))
                 await connection.disconnect()
             }
         }

@@ -16,8 +16,7 @@ extension Peers {
                 $0.uuid == receiving
             }
             try await connection.write([1, 2, 3], to: try #require(written))
-            let after = try await fixture.ask("count \(name)")
-            #expect(after == String(before + 3))
+            #expect(try await fixture.ask("count \(name)") == String(before + 3))
         }
 
         /// Pairs with a device, and checks the result.
@@ -117,8 +116,7 @@ extension Peers {
             try await Fixture.run { fixture in
                 let connection = try await fixture.connect(to: "reading")
                 try await Self.use(connection, "reading", of: fixture)
-                let security = try await connection.security()
-                #expect(security == LinkSecurity(level: .medium, keySize: 16))
+                #expect(try await connection.security() == LinkSecurity(level: .medium, keySize: 16))
                 await connection.disconnect()
             }
         }
@@ -135,8 +133,7 @@ extension Peers {
                 try await Self.use(connection, "again", of: fixture)
                 await connection.disconnect()
                 let next = try await fixture.connect(to: "again")
-                let security = try await next.raiseSecurity(to: .medium)
-                #expect(security == LinkSecurity(level: .medium, keySize: 16))
+                #expect(try await next.raiseSecurity(to: .medium) == LinkSecurity(level: .medium, keySize: 16))
                 try await Self.use(next, "again", of: fixture)
                 await next.disconnect()
             }
@@ -197,8 +194,7 @@ extension Peers {
             }
             try await Fixture.run(bonds: bonds) { fixture in
                 let connection = try await fixture.connect(to: "kept")
-                let security = try await connection.raiseSecurity(to: .medium)
-                #expect(security == LinkSecurity(level: .medium, keySize: 16))
+                #expect(try await connection.raiseSecurity(to: .medium) == LinkSecurity(level: .medium, keySize: 16))
                 try await Self.use(connection, "kept", of: fixture)
                 await connection.disconnect()
             }
@@ -267,16 +263,11 @@ extension Peers.Pairing {
                 try await fixture.adapter.setPairingAgent(agent(fixture))
                 let incoming = try await fixture.adapter.incomingConnections()
                 let set = try await fixture.adapter.advertise(AdvertisementContent(localName: "machine"))
-                try await connect(name, fixture)
+                try await fixture.beConnected(by: name)
                 try await fixture.wait(for: "a central") { !incoming.connections.isEmpty }
                 try await story(fixture, try #require(incoming.connections.first))
                 await set.stop()
             }
-        }
-
-        private static func connect(_ name: String, _ fixture: Fixture) async throws {
-            let address = fixture.adapter.information.address
-            try await fixture.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
         }
 
         /// The central pairs, and reads the protected value then, and not before.
@@ -287,10 +278,8 @@ extension Peers.Pairing {
                 try await fixture.ask("call \(name) find")
                 await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call \(name) read FFF1") }
                 try await fixture.ask("call \(name) pair")
-                let value = try await fixture.ask("call \(name) read FFF1")
-                #expect(value == "0708")
-                let security = try await connection.security()
-                #expect(security == LinkSecurity(level: level, keySize: 16))
+                #expect(try await fixture.ask("call \(name) read FFF1") == "0708")
+                #expect(try await connection.security() == LinkSecurity(level: level, keySize: 16))
             }
         }
 
@@ -328,11 +317,10 @@ extension Peers.Pairing {
                 try await fixture.ask("call returning close")
                 _ = await connection.disconnected()
                 try await fixture.adapter.setPairingAgent(RefusingPairingAgent())
-                try await Self.connect("returning", fixture)
+                try await fixture.beConnected(by: "returning")
                 try await fixture.ask("call returning encrypt")
                 try await fixture.ask("call returning find")
-                let value = try await fixture.ask("call returning read FFF1")
-                #expect(value == "0708")
+                #expect(try await fixture.ask("call returning read FFF1") == "0708")
             }
         }
     }

@@ -76,24 +76,18 @@ extension Peers {
                 let central = try machine.fixture["central"]
                 #expect(accepted.peer == central)
                 #expect(accepted.role == .peripheral)
-                let mtu = await accepted.maximumTransmissionUnit
-                #expect(mtu == 517)
-                let first = try await machine.call("read FFF1")
-                #expect(first == "0708")
+                #expect(await accepted.maximumTransmissionUnit == 517)
+                #expect(try await machine.call("read FFF1") == "0708")
                 _ = try await machine.call("write FFF1 0a0b0c")
                 #expect(
                     machine.published.value(of: try #require(machine.published.handle(of: 0xFFF1))) == [10, 11, 12])
-                let dynamic = try await machine.call("read FFF2")
-                #expect(dynamic == "010203")
+                #expect(try await machine.call("read FFF2") == "010203")
                 _ = try await machine.call("write FFF2 09")
                 #expect(written.withLock { $0 } == [[9]])
-                let rssi = try await accepted.rssi()
-                #expect(rssi == -50)
-                let parameters = await accepted.parameters
-                #expect(parameters != nil)
+                #expect(try await accepted.rssi() == -50)
+                #expect(await accepted.parameters != nil)
                 _ = try await machine.call("close")
-                let end = await accepted.disconnected()
-                #expect(end.disconnectReason == .remote)
+                #expect(await accepted.disconnected().disconnectReason == .remote)
             }
         }
 
@@ -105,8 +99,7 @@ extension Peers {
                 _ = try await machine.call("long FFF1 \(value.hexadecimal)")
                 let handle = try #require(machine.published.handle(of: 0xFFF1))
                 #expect(machine.published.value(of: handle) == value)
-                let read = try await machine.call("read FFF1")
-                #expect(read == value.hexadecimal.lowercased())
+                #expect(try await machine.call("read FFF1") == value.hexadecimal.lowercased())
                 _ = try await machine.call("close")
             }
         }
@@ -128,8 +121,7 @@ extension Peers {
                 let indicated = try await machine.published.indicate([0xEE], of: handle)
                 #expect(indicated.count == 1)
                 for delivery in indicated { try delivery.result.get() }
-                let confirmed = try await machine.values(1)
-                #expect(confirmed == "ee")
+                #expect(try await machine.values(1) == "ee")
                 _ = try await machine.call("close")
             }
         }
@@ -145,8 +137,7 @@ extension Peers {
                     #expect(peers == expected)
                     for central in ["central", "second"] {
                         _ = try await machine.call("find", by: central)
-                        let value = try await machine.call("read FFF1", by: central)
-                        #expect(value == "0708")
+                        #expect(try await machine.call("read FFF1", by: central) == "0708")
                     }
                     for central in ["second", "central"] { _ = try await machine.call("close", by: central) }
                     try await machine.fixture.wait(for: "no link") { machine.incoming.connections.isEmpty }
@@ -189,8 +180,7 @@ extension Peers {
                 try await machine.fixture.wait(for: "advertising") { machine.set.state == .advertising }
                 try await machine.connect()
                 _ = try await machine.call("find")
-                let value = try await machine.call("read FFF1")
-                #expect(value == "0708")
+                #expect(try await machine.call("read FFF1") == "0708")
                 _ = try await machine.call("close")
             }
         }

@@ -95,16 +95,13 @@ extension Peers {
                     #expect(found.contains("FFF1") && found.contains("FFF2"), "\(found)")
                     let fixed = try await fixture.ask("call central read FFF3")
                     #expect(fixed == Array("fixed".utf8).hexadecimal.lowercased())
-                    let first = try await fixture.ask("call central read FFF1")
-                    #expect(first == "010203")
+                    #expect(try await fixture.ask("call central read FFF1") == "010203")
                     try await fixture.ask("call central write FFF1 0a0b0c0d")
-                    let second = try await fixture.ask("call central read FFF1")
-                    #expect(second == "0a0b0c0d")
+                    #expect(try await fixture.ask("call central read FFF1") == "0a0b0c0d")
                     await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call central write FFF1 ee") }
                     let long = [UInt8](repeating: 6, count: 512).hexadecimal
                     try await fixture.ask("call central long FFF1 \(long)")
-                    let third = try await fixture.ask("call central read FFF1")
-                    #expect(third == long)
+                    #expect(try await fixture.ask("call central read FFF1") == long)
                     try await fixture.ask("call central subscribe FFF2")
                     try await fixture.wait(for: "subscribed true 512", in: program.journal)
                     let count = 500
@@ -183,7 +180,7 @@ extension Peers {
                 try await fixture.runPorted(agent: JustWorksPairingAgent()) {
                     let program = PortedPeripheral(isProtected: true)
                     try await fixture.wait(for: "advertising true", in: program.journal)
-                    try await Self.connect("ported-caller", fixture)
+                    try await fixture.beConnected(by: "ported-caller")
                     try await fixture.ask("call ported-caller find")
                     await #expect(throws: FixtureError.self) {
                         _ = try await fixture.ask("call ported-caller read FFF1")
@@ -193,8 +190,7 @@ extension Peers {
                     }
                     #expect(program.journal.entries == ["state 5", "advertising true"])
                     try await fixture.ask("call ported-caller pair")
-                    let value = try await fixture.ask("call ported-caller read FFF1")
-                    #expect(value == "010203")
+                    #expect(try await fixture.ask("call ported-caller read FFF1") == "010203")
                     try await fixture.ask("call ported-caller write FFF1 01")
                     #expect(program.journal.entries == ["state 5", "advertising true", "read 0", "wrote 1 in 1"])
                     try await fixture.ask("call ported-caller close")
@@ -209,17 +205,12 @@ extension Peers {
                 try await fixture.runPorted {
                     let program = PortedPeripheral(isProtected: true)
                     try await fixture.wait(for: "advertising true", in: program.journal)
-                    try await Self.connect("ported-unwelcome", fixture)
+                    try await fixture.beConnected(by: "ported-unwelcome")
                     await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call ported-unwelcome pair") }
                     #expect(program.journal.entries == ["state 5", "advertising true"])
                     program.end()
                 }
             }
-        }
-
-        private static func connect(_ name: String, _ fixture: Fixture) async throws {
-            let address = fixture.adapter.information.address
-            try await fixture.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
         }
     }
 }

@@ -19,8 +19,7 @@ extension Peers {
                 #expect(!secondary.isPrimary)
                 let value = try await connection.read(try #require(secondary.characteristics.first))
                 #expect(value == Array("second".utf8))
-                let steps = try await connection.discoverIncludedServices(of: every)
-                #expect(steps == every.includedServices)
+                #expect(try await connection.discoverIncludedServices(of: every) == every.includedServices)
                 await connection.disconnect()
             }
         }
@@ -48,8 +47,7 @@ extension Peers {
                 let handles = truth.map(\.handle)
                 let expected = truth.compactMap(\.value)
                 for _ in 0..<2 {
-                    let values = try await connection.read(handles)
-                    #expect(values == expected)
+                    #expect(try await connection.read(handles) == expected)
                 }
                 await connection.disconnect()
             }
@@ -61,12 +59,10 @@ extension Peers {
                 let services = try await connection.discover()
                 let one = try #require(services.characteristics(made(0xCA01_0003)).first)
                 let two = try #require(services.characteristics(made(0xCA01_0004)).first)
-                let properties = try await connection.extendedProperties(of: one)
-                #expect(properties == [.reliableWrite, .writableAuxiliaries])
+                #expect(try await connection.extendedProperties(of: one) == [.reliableWrite, .writableAuxiliaries])
                 let long = [UInt8](repeating: 5, count: 400)
                 try await connection.writeReliably([AttributeWrite(long, to: one), AttributeWrite([1, 2, 3], to: two)])
-                let values = try await connection.read([one, two])
-                #expect(values == [long, [1, 2, 3]])
+                #expect(try await connection.read([one, two]) == [long, [1, 2, 3]])
                 await connection.disconnect()
             }
         }
@@ -98,8 +94,7 @@ extension Peers {
                 let descriptor = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
                 let notified = try await connection.subscribe(to: characteristic, kind: .notification)
                 let indicated = try await connection.subscribe(to: characteristic, kind: .indication)
-                let configuration = try await connection.read(descriptor)
-                #expect(configuration == [3, 0])
+                #expect(try await connection.read(descriptor) == [3, 0])
                 let first = Task {
                     for try await value in indicated { return value }
                     return []

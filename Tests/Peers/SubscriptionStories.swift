@@ -49,8 +49,7 @@ extension Peers {
                 let characteristic = try await connection.find("CA010007-1234-5678-9ABC-DEF012345678")
                 let descriptor = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
                 let values = try await connection.subscribe(to: characteristic, kind: .indication)
-                let configuration = try await connection.read(descriptor)
-                #expect(configuration == [2, 0])
+                #expect(try await connection.read(descriptor) == [2, 0])
                 let first = Task {
                     for try await value in values { return value }
                     return []

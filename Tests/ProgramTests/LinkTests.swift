@@ -26,8 +26,7 @@ import Testing
         let ended = try await run("ble", ["rssi", "--simulate", "--count", "2"])
         #expect(ended.status == 0)
         #expect(ended.output.timeless == "TIME  -55 dBm\nTIME  -55 dBm\n")
-        let short = try await run("ble", ["rssi", "--simulate", "--count", "9", "--for", "0.5"])
-        #expect(short.status == 75)
+        #expect(try await run("ble", ["rssi", "--simulate", "--count", "9", "--for", "0.5"]).status == 75)
     }
 
     @Test func theParametersArePrinted() async throws {

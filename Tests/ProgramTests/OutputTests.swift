@@ -66,8 +66,7 @@ import Testing
             ["LINBLE-ECHO", "LINBLE-Z1", "Pulse-Z1", "Thermometer"].first { line.contains($0) }
         }
         #expect(found == ["LINBLE-ECHO", "LINBLE-Z1", "Pulse-Z1", "Thermometer"], "\(ended.output)")
-        let other = try await run("ble", ["scan", "--simulate", "--sort", "size"])
-        #expect(other.status == 64)
+        #expect(try await run("ble", ["scan", "--simulate", "--sort", "size"]).status == 64)
     }
 
     // MARK: Traces
@@ -135,8 +134,7 @@ import Testing
     /// Not even if the program has that number in use itself, for its signals or its event loop.
     @Test(arguments: 3...9) func aDescriptorThatTheUserHasNotOpenedIsRejected(_ number: Int) async throws {
         let closed = (3...9).map { "\($0)>&-" }.joined(separator: " ")
-        let ended = try await inShell("ble rssi --simulate --trace /dev/fd/\(number) \(closed); echo $?")
-        #expect(ended.output == "73\n")
+        #expect(try await inShell("ble rssi --simulate --trace /dev/fd/\(number) \(closed); echo $?").output == "73\n")
         let opened = try await inShell(
             "ble rssi --simulate --trace /dev/fd/\(number) \(closed) \(number)>$FOLDER/file; head -c 7 $FOLDER/file")
         #expect(opened.output == "-55 dBm\nbtsnoop")

@@ -32,16 +32,14 @@ import Testing
             var opened: [ConnectionOrientedChannel] = []
             for _ in 0..<3 { opened.append(try await machines.central.openChannel(to: machines.peer, psm: 0x0085)) }
             try await opened[2].send([1])
-            let end = try await opened[2].read()
-            #expect(end == nil)
+            #expect(try await opened[2].read() == nil)
             #expect(listener.refusedCount == 1)
             #expect(await opened[0].isOpen)
             #expect(await opened[1].isOpen)
             var incoming = listener.makeAsyncIterator()
             let first = try #require(try await incoming.next())
             try await first.send([9])
-            let received = try await opened[0].read()
-            #expect(received == [9])
+            #expect(try await opened[0].read() == [9])
         }
     }
 
@@ -51,8 +49,7 @@ import Testing
             let error = await failure { _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0085) }
             #expect(error?.code == .connectionFailed)
             try await central.send([1])
-            let received = try await peripheral.read()
-            #expect(received == [1])
+            #expect(try await peripheral.read() == [1])
         }
     }
 
@@ -79,8 +76,7 @@ import Testing
             var incoming = listener.makeAsyncIterator()
             let other = try #require(try await incoming.next())
             try await other.send([1])
-            let received = try await channel.read()
-            #expect(received == [1])
+            #expect(try await channel.read() == [1])
         }
     }
 

@@ -33,11 +33,9 @@ import Testing
             let user = try await PairingUser(fixture.kernel)
             let open = try await adapter.openChannel(to: peripheral.address, psm: 0x0085)
             #expect(user.count == 1)
-            let security = try await open.security()
-            #expect(security.level >= .medium)
+            #expect(try await open.security().level >= .medium)
             try await open.send([5])
-            let echo = try await open.read()
-            #expect(echo == [5])
+            #expect(try await open.read() == [5])
         }
     }
 
@@ -102,8 +100,7 @@ import Testing
 
             machines.kernel.setSending(true, adapter: 0)
             try await central.send([1])
-            let received = try await peripheral.read()
-            #expect(received == [1])
+            #expect(try await peripheral.read() == [1])
         }
     }
 

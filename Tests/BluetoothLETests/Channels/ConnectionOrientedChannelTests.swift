@@ -22,8 +22,7 @@ import BluetoothLE
             #expect(await central.peerMaximumTransmissionUnit == 200)
             #expect(await peripheral.maximumTransmissionUnit == 200)
             #expect(await peripheral.peerMaximumTransmissionUnit == 100)
-            let security = try await central.security()
-            #expect(security.level == .low)
+            #expect(try await central.security().level == .low)
             #expect(await central.isOpen)
         }
     }
@@ -37,8 +36,7 @@ import BluetoothLE
             for (from, to) in [(central, peripheral), (peripheral, central)] {
                 for count in [1, 23, 245, 246, 1000] {
                     try await from.send(pattern(count))
-                    let received = try await to.read()
-                    #expect(received == pattern(count))
+                    #expect(try await to.read() == pattern(count))
                 }
             }
         }
@@ -164,8 +162,7 @@ import BluetoothLE
                 while received.count < 3000 { received += try #require(try await there.read()) }
                 #expect(received == pattern(3000, from: number))
                 await here.close()
-                let last = try await there.read()
-                #expect(last == nil)
+                #expect(try await there.read() == nil)
             }
             stuck.cancel()
             #expect(await failure { try await stuck.value }?.code == .cancelled)
@@ -184,8 +181,7 @@ import BluetoothLE
             connection = nil
             try await machines.fixture.radio.sleep(for: .seconds(10))
             try await there.send([1])
-            let received = try await here.read()
-            #expect(received == [1])
+            #expect(try await here.read() == [1])
             machines.fixture.radio.breakLink(machines.central.information.address, machines.peer)
             #expect(await failure { _ = try await here.read() }?.code == .disconnected)
             #expect(await here.closed().message.contains("was lost"))
@@ -204,8 +200,7 @@ import BluetoothLE
             var received: [UInt8] = []
             for try await sdu in peripheral { received += sdu }
             #expect(received == pattern(10_000))
-            let again = try await peripheral.read()
-            #expect(again == nil)
+            #expect(try await peripheral.read() == nil)
             #expect(await failure { try await peripheral.write([1]) }?.code == .disconnected)
             #expect(await peripheral.closed().message.contains("closed the channel"))
             #expect(await failure { try await central.write([1]) }?.code == .disconnected)
@@ -222,8 +217,7 @@ import BluetoothLE
             #expect(await failure { _ = try await reader.value }?.code == .cancelled)
             #expect(await failure { _ = try await peripheral.read(timeout: .seconds(1)) }?.code == .timedOut)
             try await central.send([1])
-            let received = try await peripheral.read()
-            #expect(received == [1])
+            #expect(try await peripheral.read() == [1])
         }
     }
 
@@ -238,8 +232,7 @@ import BluetoothLE
             }
             #expect(await central.waitingReadCount == 1)
             try await peripheral.send([1])
-            let sdu = try await waiting.value
-            #expect(sdu == [1])
+            #expect(try await waiting.value == [1])
         }
     }
 
@@ -298,10 +291,8 @@ import BluetoothLE
                 try await central.flush()
                 return peripheral
             }()
-            let received = try await peripheral.read()
-            #expect(received == [1])
-            let end = try await peripheral.read()
-            #expect(end == nil)
+            #expect(try await peripheral.read() == [1])
+            #expect(try await peripheral.read() == nil)
         }
     }
 
@@ -338,8 +329,7 @@ import BluetoothLE
                 }
             }
             for count in [50, 0, 1] {
-                let sdu = try await channel.read()
-                #expect(sdu == pattern(count))
+                #expect(try await channel.read() == pattern(count))
             }
             // Without a reader it keeps sending without credits.
             var isOpen = true

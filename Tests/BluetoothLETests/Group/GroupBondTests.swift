@@ -100,8 +100,7 @@ import Testing
                 let connection = try await fixture.group.connect(to: identity)
                 #expect(await connection.adapterName == "hci1")
                 // With the keys of the bond, without pairing again.
-                let value = try await connection.read(Device.value, in: Device.service)
-                #expect(value == [7])
+                #expect(try await connection.read(Device.value, in: Device.service) == [7])
                 #expect(await adapters[0].bond(with: identity) == nil)
                 await connection.disconnect()
             }

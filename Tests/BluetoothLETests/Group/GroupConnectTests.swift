@@ -239,8 +239,7 @@ import Testing
             var controller = SimulatedController()
             controller.address = fixture.address(1)
             _ = fixture.kernel.plug(controller)
-            let connection = try await kept.connected(timeout: .seconds(60))
-            #expect(connection.peer == peripheral.address)
+            #expect(try await kept.connected(timeout: .seconds(60)).peer == peripheral.address)
             await fixture.group.close()
             let error = await failure { while try await events.next() != nil {} }
             #expect(error?.code == .cancelled)

@@ -85,8 +85,7 @@ import Testing
                     try await fixture.radio.sleep(for: .seconds(10))
                     try await fixture.adapters[1].setPowered(true)
                     while let found = try await reports.next(), found.advertisement.time < fixture.radio.now {}
-                    let found = try await reports.next()
-                    #expect(found?.address == peripheral.address)
+                    #expect(try await reports.next()?.address == peripheral.address)
                 }
             }
         }

@@ -213,8 +213,7 @@ import Testing
             try await served.bond(.authenticated)
             let connection = try await served.link(as: .peripheral, Self.plain)
             for value in [served.open, served.bonded] {
-                let configured = try await served.response(to: [0x12] + served.handle(value, plus: 1) + [1, 0])
-                #expect(configured == [0x13])
+                #expect(try await served.response(to: [0x12] + served.handle(value, plus: 1) + [1, 0]) == [0x13])
             }
             // A subscription alone gets nothing out of a protected value.
             let refused = try await served.published[served.bonded].notify([0x66])

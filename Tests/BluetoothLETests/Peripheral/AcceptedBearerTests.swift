@@ -51,8 +51,7 @@ import Testing
             let dynamic = try await connection.found(0xFFF2, in: 0xFFF0)
             let reads = (0..<8).map { _ in fixture.base.begin { try await connection.read(dynamic) } }
             for read in reads {
-                let bytes = try await read.value
-                #expect(bytes == [1, 2, 3])
+                #expect(try await read.value == [1, 2, 3])
             }
         }
     }
@@ -93,12 +92,10 @@ import Testing
             // Values go by the fixed channel, in their order, while requests go by any.
             let reads = (0..<6).map { _ in fixture.base.begin { try await connection.read(value) } }
             for number in 0..<20 as Range<UInt8> {
-                let deliveries = try await published.notify([number], of: PeripheralFixture.value)
-                #expect(deliveries.count == 1)
+                #expect(try await published.notify([number], of: PeripheralFixture.value).count == 1)
             }
             for number in 0..<20 as Range<UInt8> {
-                let told = try await iterator.next()
-                #expect(told == [number])
+                #expect(try await iterator.next() == [number])
             }
             for read in reads { _ = try await read.value }
         }
@@ -261,8 +258,7 @@ import Testing
                 fixture.base.begin { await failure { _ = try await connection.read(dynamic) } }
             }
             for read in reads {
-                let error = try await read.value
-                #expect(error?.cause == .attribute(.unlikelyError))
+                #expect(try await read.value?.cause == .attribute(.unlikelyError))
             }
             #expect(await connection.isConnected)
         }

@@ -148,8 +148,7 @@ import BluetoothLE
             let sent = try await published.notify([2], of: 0x12)
             #expect(sent.map { $0.result.error?.code } == [nil])
             var iterator = values.makeAsyncIterator()
-            let told = try await iterator.next()
-            #expect(told == [2])
+            #expect(try await iterator.next() == [2])
         }
     }
 }

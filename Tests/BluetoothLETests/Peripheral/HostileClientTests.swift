@@ -33,14 +33,12 @@ import BluetoothLE
             for number in 0..<10 as Range<UInt8> {
                 let time = try await base.base.duration {
                     try await good.write([number], to: stored)
-                    let value = try await good.read(stored)
-                    #expect(value == [number])
+                    #expect(try await good.read(stored) == [number])
                 }
                 #expect(time < .seconds(1))
             }
             try await running.value
-            let value = try await good.read(dynamic)
-            #expect(value == [1, 2, 3])
+            #expect(try await good.read(dynamic) == [1, 2, 3])
         }
     }
 
@@ -91,8 +89,7 @@ import BluetoothLE
                         if answer.isEmpty {
                             fixture.hostile.send(request)
                         } else {
-                            let got = await fixture.hostile.ask(request)
-                            #expect(got == answer, "\(request)")
+                            #expect(await fixture.hostile.ask(request) == answer, "\(request)")
                         }
                     }
                 }
@@ -111,8 +108,7 @@ import BluetoothLE
                 for _ in 0..<20 { #expect(await fixture.hostile.ask("161200000001") == "0116120009") }
                 // Another's long write is not in its way.
                 try await fixture.good.write(pattern(300), to: fixture.stored)
-                let long = try await fixture.good.read(fixture.stored)
-                #expect(long == pattern(300))
+                #expect(try await fixture.good.read(fixture.stored) == pattern(300))
                 #expect(await fixture.hostile.ask("1800") == "19")
                 var bytes = 0
                 while await fixture.hostile.ask("1612000000" + String(repeating: "02", count: 18)).hasPrefix("17") {
@@ -162,8 +158,7 @@ import BluetoothLE
                 try await fixture.base.base.radio.sleep(for: .milliseconds(500))
             }
             let missed = await fixture.link.missedCommandCount
-            let value = try await fixture.good.read(fixture.stored)
-            #expect(value == [7])
+            #expect(try await fixture.good.read(fixture.stored) == [7])
             try await fixture.base.base.settle { written.withLock { $0 } == 1000 - missed }
             // One is at work while 256 wait.
             #expect(missed == 1000 - 257)
@@ -198,8 +193,7 @@ import BluetoothLE
                 }
             }
             #expect(time <= .seconds(31))
-            let told = try await iterator.next()
-            #expect(told == [9])
+            #expect(try await iterator.next() == [9])
             #expect(await fixture.link.disconnected().disconnectReason == .attributeTimeout)
             let value = try await fixture.good.read(try await fixture.good.found(0xFFF2, in: 0xFFF0))
             #expect(value == [1, 2, 3])

@@ -196,8 +196,7 @@ extension PeripheralEndingTests.EndingFixture {
         #expect(deliveries.count == 1)
         for delivery in deliveries { try delivery.result.get() }
         var iterator = values.makeAsyncIterator()
-        let told = try await iterator.next()
-        #expect(told == [9])
+        #expect(try await iterator.next() == [9])
         await second.disconnect()
         await again.stop()
         try await base.base.settle { await base.instances(of: adapter) == [] }

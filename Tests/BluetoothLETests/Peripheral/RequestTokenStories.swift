@@ -15,10 +15,7 @@ import Testing
             #expect(await failure { _ = try published.requests() }?.code == .busy)
 
             async let read = connection.read(value)
-            guard case .read(let token)? = try await requests.next() else {
-                Issue.record("no read")
-                return
-            }
+            let token = try #require(try await requests.next()?.read)
             #expect(token.request.target == door.id)
             #expect(token.respond(with: [4, 2]))
             #expect(!token.respond(with: [0]))
@@ -26,10 +23,7 @@ import Testing
             #expect(try await read == [4, 2])
 
             async let refusal = failure { try await connection.write([1], to: value) }
-            guard case .write(let write)? = try await requests.next() else {
-                Issue.record("no write")
-                return
-            }
+            let write = try #require(try await requests.next()?.write)
             #expect(write.requests.map(\.value) == [[1]])
             write.refuse(.valueNotAllowed)
             #expect(await refusal?.attributeError == .valueNotAllowed)
@@ -64,10 +58,7 @@ import Testing
             async let written: Void = connection.writeReliably([
                 AttributeWrite([1, 2], to: first.valueHandle), AttributeWrite([3], to: second.valueHandle),
             ])
-            guard case .write(let token)? = try await requests.next() else {
-                Issue.record("no write")
-                return
-            }
+            let token = try #require(try await requests.next()?.write)
             #expect(token.requests.map(\.target) == [left.id, right.id])
             #expect(token.requests.map(\.value) == [[1, 2], [3]])
             token.respond()
@@ -84,20 +75,14 @@ import Testing
             try await connection.writeCommand([2], to: value)
             var held: [PendingWrite] = []
             for number in 1...2 {
-                guard case .write(let write)? = try await requests.next() else {
-                    Issue.record("no command")
-                    return
-                }
+                let write = try #require(try await requests.next()?.write)
                 #expect(write.requests.map(\.value) == [[UInt8(number)]])
                 #expect(write.requests.map(\.isCommand) == [true])
                 held.append(write)
             }
             // Commands that are held hold up nothing.
             async let read = connection.read(value)
-            guard case .read(let token)? = try await requests.next() else {
-                Issue.record("no read")
-                return
-            }
+            let token = try #require(try await requests.next()?.read)
             token.respond(with: [6])
             #expect(try await read == [6])
             #expect(held.count == 2)
@@ -119,4 +104,9 @@ import Testing
             #expect(await failure { _ = try await others.next() }?.code == .cancelled)
         }
     }
+}
+
+extension ClientRequest {
+    fileprivate var read: PendingRead? { if case .read(let read) = self { read } else { nil } }
+    fileprivate var write: PendingWrite? { if case .write(let write) = self { write } else { nil } }
 }

@@ -89,8 +89,7 @@ import BluetoothLE
                 let error = await failure { try await adapter.publish(services) }
                 #expect(error?.code == code, "\(services.first as Any)")
             }
-            let after = await fixture.client.ask("080100FFFF2A2B")
-            #expect(after == hash)
+            #expect(await fixture.client.ask("080100FFFF2A2B") == hash)
             // What is odd and can be: no characteristics, the same UUID again, a range to the last handle.
             let odd = try await adapter.publish([
                 GATTService(0xFFF0), GATTService(0xFFF0, includedServices: [0xFFF0], endHandle: 0xFFFF),
@@ -125,8 +124,7 @@ import BluetoothLE
             let indicated = try #require(plain.handle(of: 0xFFFA))
             let error = await failure { try await plain.notify([1], of: indicated) }
             #expect(error?.message.contains("property notify") == true)
-            let deliveries = try await plain.indicate([1], of: indicated)
-            #expect(deliveries.isEmpty)
+            #expect(try await plain.indicate([1], of: indicated).isEmpty)
             #expect(await failure { try await published.notify([1], of: 0x13) }?.code == .invalidArgument)
             // Of a value that is too long the beginning is sent; odd times are times.
             #expect(await fixture.client.ask("1213000300") == "13")
@@ -134,8 +132,7 @@ import BluetoothLE
                 let sent = try await published.notify(pattern(100_000), of: 0x12, timeout: timeout)
                 #expect(sent.count == 1)
                 for delivery in sent { try delivery.result.get() }
-                let told = await fixture.client.next()
-                #expect(told == "1B1200" + pattern(20).hexadecimal)
+                #expect(await fixture.client.next() == "1B1200" + pattern(20).hexadecimal)
             }
             #expect(throws: BluetoothError.self) { try published.setValue(pattern(600), of: 0x12) }
             #expect(throws: BluetoothError.self) { try published.setValue([1], of: 0x15) }
@@ -258,8 +255,7 @@ import BluetoothLE
             #expect(await !fixture.link.isPeerAware)
             fixture.client.send("1E")
             try await fixture.base.base.settle { await fixture.link.isPeerAware }
-            let after = await fixture.client.ask("080100FFFF2A2B")
-            #expect(after != hash)
+            #expect(await fixture.client.ask("080100FFFF2A2B") != hash)
             // And nothing else was waiting.
             #expect(await fixture.client.ask("0A1200") == "0B07")
         }
@@ -323,8 +319,7 @@ import BluetoothLE
             let link = try await adapter.connect(to: device.address)
             for (number, words) in ["Failure()", "513 bytes of 0x0015", "did not answer within"].enumerated() {
                 mode.withLock { $0 = number }
-                let answer = await client.ask("0A1500")
-                #expect(answer == "010A15000E")
+                #expect(await client.ask("0A1500") == "010A15000E")
                 #expect(recorder.lines.contains { $0.contains(words) }, "\(words)")
             }
             let count = recorder.lines.count

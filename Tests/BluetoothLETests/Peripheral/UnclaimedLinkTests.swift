@@ -16,8 +16,7 @@ import Testing
                 try await connection.write([value], to: characteristic)
                 #expect(published.value(of: PeripheralFixture.value) == [value])
                 let values = try await connection.subscribe(to: characteristic)
-                let deliveries = try await published.notify([9], of: PeripheralFixture.value)
-                #expect(deliveries.count == 1)
+                #expect(try await published.notify([9], of: PeripheralFixture.value).count == 1)
                 var iterator = values.makeAsyncIterator()
                 #expect(try await iterator.next() == [9])
                 await connection.disconnect()
@@ -50,8 +49,7 @@ import Testing
             connections.append(try await fixture.connect(2))
             var links = incoming.makeAsyncIterator()
             for peer in peers {
-                let link = try await links.next()
-                #expect(link?.peer == peer)
+                #expect(try await links.next()?.peer == peer)
             }
             await connections.removeFirst().disconnect()
             try await fixture.base.settle { incoming.connections.count == 2 }
@@ -161,8 +159,7 @@ import Testing
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             let connection = try await fixture.connect()
             await fixture.peripheral.close()
-            let end = await connection.disconnected()
-            #expect(end.disconnectReason == .remote)
+            #expect(await connection.disconnected().disconnectReason == .remote)
             withExtendedLifetime(set) {}
         }
     }

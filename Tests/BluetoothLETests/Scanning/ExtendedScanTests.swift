@@ -87,8 +87,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             try await fixture.radio.sleep(for: .seconds(2))
             peripheral.setAdvertisements([.beacon(flags)])
             // Nothing came in between.
-            let next = try await iterator.next()
-            #expect(next?.data.advertising == flags)
+            #expect(try await iterator.next()?.data.advertising == flags)
         }
     }
 
@@ -105,8 +104,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             // Another scan with other wishes has the scanner switched off and on.
             let keener = try await adapter.scan(ScanOptions(interval: .milliseconds(20), window: .milliseconds(20)))
             fixture.kernel.emit(report(0, flags))
-            let heard = try await iterator.next()
-            #expect(heard?.data.advertising == flags)
+            #expect(try await iterator.next()?.data.advertising == flags)
             withExtendedLifetime(keener) {}
         }
     }

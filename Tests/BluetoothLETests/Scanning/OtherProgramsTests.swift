@@ -133,7 +133,7 @@ final class RawProgram: Sendable {
     @Test(arguments: [HCIFamily.legacy, .extended], [everything, passively])
     func aScanGoesOnAfterAnotherProgramHasConnected(_ family: HCIFamily, _ options: ScanOptions) async throws {
         try await Fixture.run([family.controller]) { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             let adapter = try await Adapter.open(on: fixture.kernel)
             let listener = Listener(try await adapter.scan(options), fixture)
@@ -173,7 +173,7 @@ final class RawProgram: Sendable {
     @Test(arguments: [everything, passively], [true, false])
     func anothersConnectionComesAboutWhileWeScanAndAfterwards(_ options: ScanOptions, _ isOver: Bool) async throws {
         try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             peripheral.setHidden(true)
             SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             // Another machine's clients would do; these have a socket of their own as well.
@@ -227,7 +227,7 @@ final class RawProgram: Sendable {
 
     @Test func aDiscoveryOfOldKeepsNobodyFromConnecting() async throws {
         try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             // The kernel keeps the types of the last discovery, and ends only one of these.
             let client = try await Self.discover(fixture.kernel)
             try await fixture.radio.sleep(for: .seconds(11))

@@ -60,8 +60,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                 fixture.kernel.emit(packet)
             }
             for _ in 0..<5 {
-                let next = try await iterator.next()
-                #expect(next != nil)
+                #expect(try await iterator.next() != nil)
             }
         }
     }
@@ -183,7 +182,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
 
     @Test func aScanGoesOnAfterAConnectionWasMade() async throws {
         try await Fixture.run { fixture in
-            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let peripheral = try fixture.makePeripheral()
             let other = SimulatedPeripheral(on: fixture.radio)
             let adapter = try await Adapter.open(on: fixture.kernel)
             var iterator = try await adapter.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()

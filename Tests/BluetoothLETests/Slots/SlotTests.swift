@@ -20,9 +20,7 @@ import Testing
         _ body: @escaping @Sendable (Fixture, Adapter, [SimulatedPeripheral]) async throws -> Void
     ) async throws {
         try await Fixture.run([controller(links: links, refusal)]) { fixture in
-            let peripherals = try (0..<peripherals).map { _ in
-                SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
-            }
+            let peripherals = try (0..<peripherals).map { _ in try fixture.makePeripheral() }
             try await body(fixture, try await Adapter.open(on: fixture.kernel), peripherals)
         }
     }
@@ -59,8 +57,7 @@ import Testing
             let connection = try await adapter.connect(to: peripherals[0].address)
             let error = await failure { _ = try await adapter.connect(to: peripherals[1].address) }
             #expect(error?.code == .linkLimitReached)
-            let capacity = await adapter.capacity
-            #expect(capacity == AdapterCapacity(ownLinks: 1, otherLinks: 0, linkLimit: 1))
+            #expect(await adapter.capacity == AdapterCapacity(ownLinks: 1, otherLinks: 0, linkLimit: 1))
             await connection.disconnect()
         }
     }
@@ -186,8 +183,7 @@ import Testing
             #expect(reason.code == .linkLimitReached)
             try await fixture.radio.sleep(for: .seconds(300))
             await held.disconnect()
-            let connection = try await kept.connected(timeout: .seconds(5))
-            #expect(connection.peer == peripherals[1].address)
+            #expect(try await kept.connected(timeout: .seconds(5)).peer == peripherals[1].address)
             await kept.disconnect()
         }
     }
@@ -220,7 +216,7 @@ import Testing
             }
             // A connect that does not wait does not take the turn of those that do.
             peripherals[up[0]].disconnect()
-            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let other = try fixture.makePeripheral()
             let error = await failure { _ = try await adapter.connect(to: other.address) }
             #expect(error?.code == .linkLimitReached)
             for kept in kept { await kept.disconnect() }
