@@ -125,6 +125,12 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
     /// Ends all sets for this reason: the adapter is closed.
     func end(_ reason: BluetoothError) {
         isClosed = true
+        // No more answers are awaited from now on.
+        if adapter.state.isReady {
+            for instance in table.leftovers {
+                management.sendLast(ManagementRemoveAdvertising(instance), to: adapter.information.index)
+            }
+        }
         for id in table.ids { advance(id, .end(reason)) }
         applyPendingChanges()
     }

@@ -37,8 +37,8 @@ final class ChannelLife {
     private let loop: EventLoop
     private let peer: BluetoothAddress
     private let channel: L2CAPChannel
-    /// Nil if no adapter made the channel.
-    private let links: LingeringLinks?
+    /// Nil if no adapter made the channel, and after the end.
+    private var links: LingeringLinks?
     private var phase: Phase
     private var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
@@ -158,7 +158,19 @@ final class ChannelLife {
         receiver?.channelEnded(reason)
     }
 
-    private func end() { (phase, receiver) = (.over, nil) }
+    private func end() {
+        switch phase {
+        case .connecting, .draining, .over: break
+        // Nothing else tells that a pairing ends with its link.
+        case .open, .securing, .encrypting, .ended: endPairing()
+        }
+        (phase, receiver, links) = (.over, nil, nil)
+    }
+
+    private func endPairing() {
+        guard isAttributeChannel, let pairings = links?.pairings else { return }
+        for address in [peer, socket?.peer ?? peer] { pairings.ends(address) }
+    }
 
     /// Whether the channel is open.
     var isInUse: Bool {
@@ -253,7 +265,7 @@ final class ChannelLife {
     func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
         guard isInUse, let socket else { return nil }
         guard let level else {
-            if case .securing = phase { phase = .open }
+            if case .securing = phase { raiseIsOff() }
             return nil
         }
         let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
@@ -281,8 +293,15 @@ final class ChannelLife {
         case .encrypted:
             phase = .open
             links?.pairings?.ends(socket?.peer ?? peer)
-        case .refused, .failed: phase = .open
+        case .refused: raiseIsOff()
+        case .failed: phase = .open
         }
+    }
+
+    /// The raise has not begun: the link may still be encrypted for another channel. A writable socket ends the limit.
+    private func raiseIsOff() {
+        phase = .open
+        if waitsForEncryption() { socket?.notifyWhenWritable() }
     }
 
     /// Reports the failure of a pairing that may be the reason for the channel's end.
@@ -337,6 +356,7 @@ final class ChannelLife {
     func drain(_ channel: KernelChannel, _ outstanding: OutstandingTransactions) -> Bool {
         guard let links, !outstanding.isEmpty, isInUse else { return false }
         let drain = AttributeDrain(of: peer, channel, outstanding, links)
+        endPairing()
         receiver = drain
         phase = .draining
         drain.begin()

@@ -27,7 +27,7 @@ package final class LinkEndAttribution {
     /// A link's end whose reason is pending.
     private struct Waiting {
         let timer: LoopTimer
-        let channel: ChannelLife
+        weak var channel: ChannelLife?
         /// The reason if the adapter is not.
         let other: BluetoothError
     }
@@ -98,7 +98,7 @@ package final class LinkEndAttribution {
 
     private func complete(_ id: UInt64, _ reason: BluetoothError?) {
         guard let next = waiting.removeValue(forKey: id) else { return }
-        next.channel.finish(reason.map { next.other.caused(by: $0) } ?? next.other)
+        next.channel?.finish(reason.map { next.other.caused(by: $0) } ?? next.other)
     }
 
     /// Resolves the pending ends with the adapter's error, or, with nil, with their own.

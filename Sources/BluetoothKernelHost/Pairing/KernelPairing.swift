@@ -15,8 +15,8 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private let management: LoopBound<ManagementClient>
     private let log: Logger
     private let procedures: PairingProcedures
-    /// The opened adapter, and the links of it that are about to end.
-    private var opened: (adapter: AdapterRecord, ending: LingeringLinks)?
+    /// The opened adapter, and the links of it that are about to end, which have the directory that has this pairing.
+    private var opened: (adapter: AdapterRecord, ending: WeakReference<LingeringLinks>)?
     /// The events of stored keys that had no receiver yet.
     private var early: [PairingEvent] = []
     private var isFollowing = false
@@ -53,7 +53,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
 
     /// Begins with an opened adapter.
     func begin(_ adapter: AdapterRecord, _ ending: LingeringLinks) {
-        opened = (adapter, ending)
+        opened = (adapter, WeakReference(to: ending))
         ending.pairings = procedures
         keys.index = adapter.information.index
         follow()
@@ -184,8 +184,6 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         release(isLast: true)
         management.value.unfollow(self)
         isFollowing = false
-        // The links explain their ends by the directory, which has this pairing.
-        opened = nil
         failWaiters()
     }
 
@@ -237,10 +235,10 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
 
     package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
         for address in [peer, connected] { procedures.ends(address) }
-        guard let ending = opened?.ending else { return }
+        guard let ending = opened?.ending.object else { return }
         ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
-        post(ManagementDisconnect(ManagementAddress(peer))) { ending.linkIsDown(connected) }
+        post(ManagementDisconnect(ManagementAddress(peer))) { [weak ending] in ending?.linkIsDown(connected) }
     }
 
     // MARK: Keys

@@ -88,8 +88,8 @@ final class KernelKeys {
         var outstanding = commands.count
         if outstanding == 0 { call.succeed() }
         for command in commands {
-            management.value.perform(command, on: index) { [self] error in
-                if let error { loadingFailed(error) }
+            management.value.perform(command, on: index) { [weak self] error in
+                if let error { self?.loadingFailed(error) }
                 outstanding -= 1
                 if outstanding == 0 { call.succeed() }
             }
@@ -118,12 +118,12 @@ final class KernelKeys {
         forget(peer)
         let call = Promise<Void, BluetoothError>()
         let command = ManagementUnpairDevice(ManagementAddress(peer), disconnect: disconnect)
-        management.value.perform(command, on: index) { [self] error in
+        management.value.perform(command, on: index) { [weak self, log] error in
             switch (error?.code, error?.cause) {
             case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): call.succeed()
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
             case (.adapterOff?, _), (.adapterBlocked?, _):
-                load(evenIfEmpty: true, call)
+                if let self { load(evenIfEmpty: true, call) } else { call.succeed() }
             default:
                 if let error {
                     log.debug("\(error)")

@@ -247,8 +247,7 @@ final class Link {
     func finish(_ reason: BluetoothError) {
         if case .ended = state { return }
         bondedPeerIfAny?.persistClientState(self)
-        var reason = isConnected ? protection.explaining(reason, self) : reason
-        reason = adapter?.explaining(reason) ?? reason
+        let reason = explained(reason)
         let former = state
         state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)
@@ -272,6 +271,12 @@ final class Link {
         followers.waiters.succeedAll(reason)
         if let connection { keeper?.remove(connection) }
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
+    }
+
+    /// The reason of the link's end, with that of the pairing or of the adapter.
+    func explained(_ reason: BluetoothError) -> BluetoothError {
+        let own = isConnected ? protection.explaining(reason, self) : reason
+        return adapter?.explaining(own) ?? own
     }
 
     /// The number of callers that have the connection besides one: it ends with the last of them.

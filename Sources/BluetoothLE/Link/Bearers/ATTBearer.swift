@@ -242,7 +242,8 @@ final class ATTBearer {
         let outstanding = core.close(failure)
         flush()
         // The channel of an enhanced bearer is not shared.
-        channel.close(reason, owing: hasChannelEnded || id != nil ? OutstandingTransactions() : outstanding)
+        let told = id == nil ? link?.explained(reason) ?? reason : reason
+        channel.close(told, owing: hasChannelEnded || id != nil ? OutstandingTransactions() : outstanding)
         ownPeerServer.subscribers.finish(reason)
         link?.bearerHasEnded(self, reason)
     }

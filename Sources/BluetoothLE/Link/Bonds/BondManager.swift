@@ -130,7 +130,7 @@ final class BondManager: AdapterStore {
     /// The keys of all bonds: the bonds in use first, then the newest, since their devices are the likeliest to
     /// connect.
     var keys: [PeerKeys]? {
-        if writer == nil, known.isEmpty { return nil }
+        if writer == nil { return nil }
         return known.values.sorted { ($0.isInUse ? 1 : 0, $0.time) > ($1.isInUse ? 1 : 0, $1.time) }
             .map {
                 PeerKeys(
