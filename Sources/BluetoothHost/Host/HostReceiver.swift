@@ -23,7 +23,7 @@ package enum HostEvent {
     case scanEnded(BluetoothError, isForGood: Bool)
     case advertising(UInt64, AdvertisingEvent)
     /// A link of the adapter has ended, this program's or another's. Reported while links are followed
-    /// (``HostLinks/beginFollowing()``).
+    /// (``HostChannels/followLinks()``).
     case linkEnded
     /// The host has noticed a problem; what a device or another program may cause as well is not certain.
     case problem(RadioProblem, isCertain: Bool)
