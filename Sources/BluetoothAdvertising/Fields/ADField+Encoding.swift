@@ -58,11 +58,11 @@ extension ADField {
         let widths = BluetoothUUID.Width.allCases
         switch self {
         case .services(let uuids, let complete) where !uuids.isEmpty:
-            return divided(uuids, by: widths, of: \.shortestWidth) { .services($0, complete: complete) }
+            return divided(uuids, by: widths, of: { $0.shortestWidth }) { .services($0, complete: complete) }
         case .solicitedServices(let uuids) where !uuids.isEmpty:
-            return divided(uuids, by: widths, of: \.shortestWidth) { .solicitedServices($0) }
+            return divided(uuids, by: widths, of: { $0.shortestWidth }) { .solicitedServices($0) }
         case .targetAddresses(let addresses):
-            return divided(addresses, by: BluetoothAddress.Kind.allCases, of: \.kind) { .targetAddresses($0) }
+            return divided(addresses, by: BluetoothAddress.Kind.allCases, of: { $0.kind }) { .targetAddresses($0) }
         default: return [self]
         }
     }
