@@ -2,7 +2,7 @@ import BluetoothLoop
 import BluetoothSockets
 
 extension SimulatedKernel {
-    /// Calls `handler` when a radio switch changes; nil if ``canWatchRadioSwitches`` is false.
+    /// Calls `handler` when a radio switch changes; nil if ``MachineConditions/canWatchRadioSwitches`` is false.
     public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         let handler = LoopBound(handler, on: loop)
         let identifier = withHost { host -> Int? in
