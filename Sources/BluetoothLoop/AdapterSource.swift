@@ -1,6 +1,6 @@
 /// A source of adapters: this machine's kernel, or another that a program chooses, such as a simulated one.
 ///
-/// Only types of this package are sources of their own, since only they can create a ``HostSource``.
+/// Only types of this package are sources of their own, since only they can create a `HostSource`.
 public protocol AdapterSource: AnyObject, Sendable {
     /// The event loop of the adapters, with its clock.
     var loop: EventLoop { get }
