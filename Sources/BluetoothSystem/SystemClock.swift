@@ -9,6 +9,7 @@ public enum SystemClock {
 }
 
 /// The time of `CLOCK_MONOTONIC`.
+@inlinable
 package func monotonicNanoseconds() -> Int64 {
     var time = timespec()
     _ = clock_gettime(CLOCK_MONOTONIC, &time)

@@ -34,6 +34,7 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
 }
 
 /// The identity of the calling thread, which is not zero.
+@inlinable
 package func currentThread() -> UInt { UInt(pthread_self()) }
 
 /// Wakes one waiting thread; a signal before the wait is not lost.

@@ -46,7 +46,7 @@ extension Conformance {
 
         @Test(
             .proves(
-                "HostChannelListener: channel, close", "HostChannel: maximumTransmissionUnits, setReading, passWaiting",
+                "HostChannelListener: channel, close", "HostChannel: maximumTransmissionUnits, setReading, takeWaiting",
                 "HostChannel: notifyWhenWritable"))
         func aServiceTakesChannelsUntilItIsWithdrawn() async throws {
             try await HostStories.run { central, peripheral in
@@ -59,8 +59,8 @@ extension Conformance {
                 #expect(await central.units == [672, 1000])
                 await peripheral.setReading(false)
                 for byte in 1...2 { #expect(await central.send([UInt8(byte)]) == .sent) }
-                #expect(await peripheral.passesWaiting())
-                #expect(peripheral.told.entries.filter { $0.hasPrefix("packet") } == ["packet 01"])
+                #expect(await peripheral.takesWaiting() == [1])
+                #expect(!peripheral.told.entries.contains { $0.hasPrefix("packet") })
                 await peripheral.setReading(true)
                 #expect(await peripheral.isTold("packet 02"))
                 await central.notifyWhenWritable()
@@ -190,12 +190,12 @@ extension HostUser {
 
     func notifyWhenWritable() { channel?.notifyWhenWritable() }
 
-    /// Passes one packet, once it has arrived; returns whether one has.
-    func passesWaiting() async -> Bool {
+    /// Takes one packet, once it has arrived.
+    func takesWaiting() async -> [UInt8]? {
         for _ in 1...100 {
-            if channel?.passWaiting() == true { return true }
+            if let packet = channel?.takeWaiting() { return packet }
             _ = await loop.sleep(for: .milliseconds(50))
         }
-        return false
+        return nil
     }
 }

@@ -41,8 +41,8 @@ package struct ATTBearerCore {
         case encodeValue
         /// Resume the caller of a completed operation.
         case end(EndedOperation)
-        /// Notify a transaction that the channel has accepted a request.
-        case began(any ClientTransaction)
+        /// Notify the transaction of ``takeBegun()`` that the channel has accepted its request.
+        case began
         /// Persist the state of the peer's client.
         case clientChanged
         /// Set or cancel a timer.
@@ -60,9 +60,11 @@ package struct ATTBearerCore {
     private var served: BearerServer
     /// The PDU in the writer, until the channel accepts it; nil for a command sent ahead of the queue.
     private var outgoing: TransactionEngine.Outgoing?
-    /// Whether ``Step/began(_:)`` is asked for, which costs each request a step.
+    /// Whether ``Step/began`` is asked for, which costs each request a step.
     private var reportsBeginnings = false
     private var begun: (any ClientTransaction)?
+    /// The transaction of the last step ``Step/began``.
+    private var reported: (any ClientTransaction)?
     private var timers = BearerTimers()
     private var quiescence = Quiescence.open
     private var isReadingPaused = false
@@ -113,7 +115,10 @@ extension ATTBearerCore {
     /// The next action for the owner; nil until the next input.
     package mutating func next(into writer: inout ByteWriter) -> Step? {
         if let failure = failure.take() { return .close(failure) }
-        if reportsBeginnings, let begun = begun.take() { return .began(begun) }
+        if reportsBeginnings, begun != nil {
+            reported = begun.take()
+            return .began
+        }
         if let ended = engine.nextEnded() { return .end(ended) }
         if served.consumeClientChange() { return .clientChanged }
         if canSend {
@@ -210,6 +215,9 @@ extension ATTBearerCore {
 // MARK: - The client side
 
 extension ATTBearerCore {
+    /// Returns the transaction of the step ``Step/began``.
+    package mutating func takeBegun() -> (any ClientTransaction)? { reported.take() }
+
     /// Enqueues the transaction of a client procedure; with `reportsBeginning` it learns when its requests are sent.
     package mutating func submit(_ transaction: any ClientTransaction, reportsBeginning: Bool = false) {
         if reportsBeginning { reportsBeginnings = true }

@@ -68,8 +68,8 @@ package protocol HostChannel: AnyObject, Sendable {
     /// Pauses or resumes ``ChannelReceiver/receive(_:)``. Packets that arrive meanwhile are queued.
     func setReading(_ isOn: Bool)
 
-    /// Passes one packet that waits during a pause to the receiver before it returns; false if there is none.
-    func passWaiting() -> Bool
+    /// Takes one packet that waits during a pause; nil if there is none. Not for an attribute channel.
+    func takeWaiting() -> [UInt8]?
 
     /// Follows the attribute channel's link as long as the result is retained; nil if the host does not report it, as
     /// while it is being encrypted.
@@ -98,7 +98,7 @@ extension HostChannel {
 
 /// The receiver of a channel's packets and events. The host holds it until the channel has ended or is closed.
 ///
-/// Called on the loop only, and from within a call to the channel by ``HostChannel/passWaiting()`` alone.
+/// Called on the loop only, and never from within a call to the channel.
 package protocol ChannelReceiver: AnyObject {
     /// Takes one packet, which is borrowed until the call returns.
     func receive(_ packet: RawSpan)

@@ -97,14 +97,10 @@ final class ChannelLife {
         }
     }
 
-    /// Passes one packet to the receiver; returns whether there was one.
+    /// Passes one packet to the receiver; returns whether there was one. An end noticed by this is also an event.
     @discardableResult
-    private func passPacket() -> Bool { socket.map { passPacket(from: $0) } ?? false }
-
-    /// Passes one packet of the channel's socket to the receiver; returns whether there was one. An end noticed by this
-    /// is also an event.
-    func passPacket(from socket: any L2CAPSocket) -> Bool {
-        guard let receiver else { return false }
+    private func passPacket() -> Bool {
+        guard let socket, let receiver else { return false }
         return socket.receive { packet in
             trace?.received(packet)
             receiver.receive(packet)

@@ -78,7 +78,12 @@ package final class KernelChannel: HostChannel {
 
     package func setReading(_ isOn: Bool) { socket.setReading(isOn) }
 
-    package func passWaiting() -> Bool { life.value.passPacket(from: socket) }
+    package func takeWaiting() -> [UInt8]? {
+        var packet: [UInt8]?
+        // An end noticed by this is also an event.
+        _ = socket.receive { packet = [UInt8]($0) }
+        return packet
+    }
 
     // MARK: The link
 

@@ -194,7 +194,7 @@ final class CreditBasedChannel: ChannelReceiver {
         if case .ended(_, isRegular: true, _) = state { return nil }
         try checkOpen(operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        if reader.waitingCount == 0, let channel, channel.passWaiting(), let taken = reader.next() { return taken }
+        if reader.waitingCount == 0, let channel, let taken = channel.takeWaiting() { return taken }
         return try await reader.makePromise(channel).value(operation, timeout: timeout, on: loop)
     }
 

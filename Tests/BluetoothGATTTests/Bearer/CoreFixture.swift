@@ -38,7 +38,9 @@ final class CoreFixture {
             case .send: send()
             case .encodeValue: if core.encodeValue(database: database, into: &writer) { send() }
             case .end(let ended): ended.operation.end(ended.failure)
-            case .began: steps.append("began")
+            case .began:
+                _ = core.takeBegun()
+                steps.append("began")
             case .clientChanged: steps.append("client changed")
             case .setTimer(let timer, let isOn): steps.append("\(timer) timer \(isOn ? "on" : "off")")
             case .setReading(let isOn): steps.append("reading \(isOn ? "on" : "off")")

@@ -43,7 +43,7 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
 
     func notifyWhenWritable() {}
     func setReading(_ isOn: Bool) {}
-    func passWaiting() -> Bool { false }
+    func takeWaiting() -> [UInt8]? { nil }
     var isOpen: Bool { !isClosed }
     func attach(onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
     func security() throws(BluetoothError) -> LinkSecurity { protection }

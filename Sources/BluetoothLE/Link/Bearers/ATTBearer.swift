@@ -21,21 +21,13 @@ final class ATTBearer {
     /// The reason of the end; nil while the bearer is open.
     private(set) var closeReason: BluetoothError?
     private weak var link: Link?
-    private let membership: Membership
+    /// The number among the link's enhanced bearers; nil for the fixed channel's bearer.
+    let id: UInt64?
+    /// For an enhanced bearer, the fixed channel's.
+    private weak var mainBearer: ATTBearer?
     private var ownPeerServer = PeerServer()
     /// The peer in its role as a client.
     var peerClient: PeerClient
-
-    private enum Membership {
-        /// The bearer of the fixed channel.
-        case main
-        /// An enhanced bearer with its number, beside the fixed channel's bearer.
-        case enhanced(UInt64, WeakReference<ATTBearer>)
-    }
-
-    /// The number among the link's enhanced bearers; nil for the fixed channel's bearer.
-    var id: UInt64? { if case .enhanced(let id, _) = membership { id } else { nil } }
-    private var mainBearer: ATTBearer? { if case .enhanced(_, let main) = membership { main.object } else { nil } }
 
     /// Creates a bearer over a connected channel.
     ///
@@ -53,7 +45,7 @@ final class ATTBearer {
         timers = BearerLoopTimers(on: link.loop)
         record = BearerRecord(of: link.peer, in: link.log)
         self.link = link
-        membership = if let main { .enhanced(main.id, WeakReference(to: main.bearer)) } else { .main }
+        (id, mainBearer) = (main?.id, main?.bearer)
         peerClient = PeerClient(of: link.localServer)
     }
 
@@ -82,7 +74,7 @@ final class ATTBearer {
         set { core.mtu = newValue }
     }
 
-    var isClosed: Bool { closeReason != nil }
+    var isClosed: Bool { if case .some = closeReason { true } else { false } }
 
     var loop: EventLoop { timers.loop }
 
@@ -133,7 +125,7 @@ final class ATTBearer {
             updateSecurity()
             if localServer.withDatabase({ core.encodeValue(database: $0, into: &writer) }) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
-        case .began(let transaction): transaction.began()
+        case .began: core.takeBegun()?.began()
         case .clientChanged: link?.clientChanged()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): channel.setReading(isOn)
