@@ -1,5 +1,3 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The host of a controller, which receives its events and, in the simulation, their objects.

@@ -1,5 +1,3 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The advertising of a controller: legacy advertising or several advertising sets.

@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The initiator of a controller: at most one connection attempt at a time, completed by the first matching

@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// A controller's scanner: its parameters, and its reports.

@@ -1,5 +1,4 @@
 import BluetoothATT
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 import BluetoothHCI

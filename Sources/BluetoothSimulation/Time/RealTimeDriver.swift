@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 import BluetoothSystem
 
 /// An event loop driver with a thread of its own in real time, for demonstrations.

@@ -2,7 +2,6 @@ import BluetoothATT
 import BluetoothDeviceFile
 import BluetoothGATT
 import BluetoothLoop
-import BluetoothPrimitives
 import Synchronization
 
 /// What a described device does over time: it notifies values, periodically or as recorded, echoes written values, and

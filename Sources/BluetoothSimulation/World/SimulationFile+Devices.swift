@@ -2,7 +2,6 @@ import BluetoothATT
 import BluetoothAdvertising
 import BluetoothDeviceFile
 import BluetoothGATT
-import BluetoothPrimitives
 
 // The devices of a file, on the air.
 extension DeviceDescription {

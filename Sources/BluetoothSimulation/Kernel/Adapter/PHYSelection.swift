@@ -1,6 +1,5 @@
 import BluetoothHCI
 import BluetoothManagement
-import BluetoothPrimitives
 
 /// The PHYs with which the kernel scans and connects, and which the controller prefers for links
 /// (`get_phy_configuration`, `set_phy_configuration`).
