@@ -44,7 +44,8 @@ final class Controller: RadioNode {
     private(set) lazy var scanner = SimulatedScanner(controller: self)
     private(set) lazy var initiator = Initiator(controller: self)
     private(set) lazy var advertising = ControllerAdvertising(controller: self)
-    private(set) var acceptList = FilterAcceptList()
+    /// The filter accept list.
+    private(set) var acceptList: [LEFilterAcceptListEntry] = []
     /// The family of commands used since the last reset.
     private var usedFamily: HCICommandFamily?
 
@@ -79,8 +80,7 @@ final class Controller: RadioNode {
         }
     }
 
-    /// Whether there is room for another link.
-    var hasRoom: Bool { configuration.maximumLinks.map { world.links(of: self).count < $0 } ?? true }
+    override var hasRoom: Bool { configuration.maximumLinks.map { world.links(of: self).count < $0 } ?? true }
 
     func end(of handle: ConnectionHandle) -> LinkEnd? {
         world.links(of: self).first { $0.handle == handle }
@@ -88,10 +88,12 @@ final class Controller: RadioNode {
 
     /// Returns to the state after power-on; links end as if this side had gone.
     func reset() {
-        scanner.reset()
-        initiator.reset()
-        acceptList = FilterAcceptList()
-        advertising.reset()
+        for advertiser in advertisers { advertiser.isEnabled = false }
+        advertisers = []
+        scanner = SimulatedScanner(controller: self)
+        initiator = Initiator(controller: self)
+        advertising = ControllerAdvertising(controller: self)
+        acceptList = []
         usedFamily = nil
         for end in world.links(of: self) { end.link.abandon(by: end) }
         world.updateAdvertising()
@@ -127,7 +129,7 @@ final class Controller: RadioNode {
             guard !scanner.usesAcceptList, !initiator.usesAcceptList else {
                 return answer(command, .commandDisallowed)
             }
-            acceptList.perform(command)
+            changeAcceptList(command)
             return answer(command, .success)
         case LESetScanParameters.opcode, LESetScanEnable.opcode, LESetExtendedScanParameters.opcode,
             LESetExtendedScanEnable.opcode:
@@ -138,6 +140,16 @@ final class Controller: RadioNode {
         default: return read(command) ?? performOnLink(command) ?? advertising.perform(command)
         }
         return answer(command, .invalidHCICommandParameters)
+    }
+
+    private func changeAcceptList(_ command: AnyHCICommand) {
+        if let entry = command.as(LEAddDeviceToFilterAcceptList.self)?.value {
+            if !acceptList.contains(entry) { acceptList.append(entry) }
+        } else if let entry = command.as(LERemoveDeviceFromFilterAcceptList.self)?.value {
+            acceptList.removeAll { $0 == entry }
+        } else {
+            acceptList = []
+        }
     }
 
     /// Answers a command that reads what the controller is; nil for another.
@@ -197,14 +209,6 @@ final class Controller: RadioNode {
         emit(packet)
     }
 
-    /// Calls the host later, after the current processing.
-    func emitSoon(after delay: Duration = .zero, _ action: @escaping (Controller) -> Void) {
-        world.schedule(after: delay) { [weak self] in
-            guard let self, isRunning else { return }
-            action(self)
-        }
-    }
-
     /// Ends the fault if the intervention cures it.
     func intervene(_ cure: ControllerFault.Cure) {
         if let fault, fault.cure <= cure { self.fault = nil }
@@ -242,10 +246,6 @@ final class Controller: RadioNode {
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
         emit(HCIDisconnectionComplete(handle: end.handle, reason: reason))
         host?.disconnected(end, reason: reason)
-    }
-
-    override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
-        advertiser.isFor(address) && hasRoom && !world.links(of: self).contains { $0.peerAddress == address }
     }
 
     override func receive(_ notice: LinkNotice, on end: LinkEnd) {

@@ -25,8 +25,6 @@ final class Initiator {
     var isConnecting: Bool { attempt != nil }
     var usesAcceptList: Bool { attempt.map { $0.peer == nil } ?? false }
 
-    func reset() { attempt = nil }
-
     // MARK: Commands
 
     /// LE Create Connection and LE Extended Create Connection.

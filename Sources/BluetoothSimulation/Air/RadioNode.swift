@@ -51,9 +51,12 @@ class RadioNode {
     /// Receives an advertisement.
     func hear(_ advertiser: Advertiser) {}
 
+    /// Whether there is room for another link.
+    var hasRoom: Bool { true }
+
     /// Whether a central at `address` may connect to one of this device's advertisers.
     func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
-        advertiser.isFor(address)
+        advertiser.isFor(address) && hasRoom && !world.links(of: self).contains { $0.peerAddress == address }
     }
 
     /// A link was established; `advertiser` is the peripheral's advertiser that the central connected to.

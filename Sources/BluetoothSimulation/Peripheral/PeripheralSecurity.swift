@@ -40,22 +40,15 @@ final class PeripheralSecurity: PairingParty {
     var ownPasskey: UInt32? { settings.passkey }
     var signs: Bool { settings.signs }
 
-    private var features: PairingFeatures {
+    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
         PairingFeatures(
             ioCapability: settings.ioCapability, requiresProtection: settings.requiresProtection,
             hasSecureConnections: settings.hasSecureConnections, bonds: settings.storesKeys,
             maximumKeySize: min(max(settings.maximumKeySize, 7), 16))
     }
 
-    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures { features }
-
-    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
-        guard !node.isMute else { return .silence }
-        switch settings.response {
-        case .accept: return .accept(features)
-        case .refuse: return .refuse
-        case .silence: return .silence
-        }
+    func respond(to pairing: Pairing, on end: LinkEnd) -> SimulatedSecurity.Response {
+        node.isMute ? .silence : settings.response
     }
 
     func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {

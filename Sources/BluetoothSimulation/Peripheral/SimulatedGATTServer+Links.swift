@@ -38,7 +38,11 @@ extension SimulatedGATTServer {
         _ link: SimulatedLink,
         _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
     ) {
-        let events = state.withLock { $0.serve(link.identifier, body) }
+        let events = state.withLock { state in
+            state.sessions.index(forKey: link.identifier).map {
+                body(&state.sessions.values[$0].core, &state.database)
+            } ?? []
+        }
         flush(link)
         for event in events { handle(event, on: link) }
     }
@@ -88,13 +92,6 @@ extension SimulatedGATTServer {
 }
 
 extension SimulatedGATTServer.State {
-    fileprivate mutating func serve(
-        _ identifier: Int, _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
-    ) -> [GATTServerEvent] {
-        guard let index = sessions.index(forKey: identifier) else { return [] }
-        return body(&sessions.values[index].core, &database)
-    }
-
     /// Returns the indications that have ended.
     ///
     /// All packets are sent inside the lock: the core has to know that a response is on its way before the client's

@@ -25,14 +25,6 @@ struct OutOfBandValues: Equatable {
     }
 }
 
-/// A side's response to a pairing request.
-enum PairingResponse {
-    case accept(PairingFeatures)
-    case refuse
-    /// No response.
-    case silence
-}
-
 /// A question to a side's user.
 enum SimulatedPairingQuestion: Equatable {
     /// Whether to pair; with a number, whether the other side shows the same.
@@ -84,10 +76,10 @@ protocol PairingParty: AnyObject {
     var localOutOfBandValues: OutOfBandValues? { get }
     /// The out-of-band values that this side has received from the device at the other end.
     func outOfBandValues(on end: LinkEnd) -> OutOfBandValues?
-    /// The features of this side in a pairing that it initiates.
+    /// The features of this side in a pairing for a level.
     func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures
     /// Handles the other side's pairing request.
-    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse
+    func respond(to pairing: Pairing, on end: LinkEnd) -> SimulatedSecurity.Response
     /// Asks this side's user; the answer is passed to ``Pairing/answer(_:from:)``.
     func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd)
     /// Handles the end of the pairing.
@@ -141,7 +133,8 @@ final class Pairing {
             .procedure(LinkMessage.pairingByteCount) { [self] in
                 guard state == .requesting, let party = responder.party else { return }
                 let response = party.respond(to: self, on: responder)
-                responder.send(.procedure(LinkMessage.pairingByteCount) { [self] in responded(response, ours) })
+                let theirs = party.pairingFeatures(for: .medium, on: responder)
+                responder.send(.procedure(LinkMessage.pairingByteCount) { [self] in responded(response, ours, theirs) })
             })
     }
 
@@ -153,12 +146,14 @@ final class Pairing {
         }
     }
 
-    private func responded(_ response: PairingResponse, _ ours: PairingFeatures) {
+    private func responded(
+        _ response: SimulatedSecurity.Response, _ ours: PairingFeatures, _ theirs: PairingFeatures
+    ) {
         guard state == .requesting else { return }
         switch response {
         case .silence: return
         case .refuse: fail(by: responder)
-        case .accept(let theirs):
+        case .accept:
             features = (ours, theirs)
             restartTimer()
             if ours.needsSecureConnections, !theirs.hasSecureConnections { return fail(by: initiator) }

@@ -24,10 +24,6 @@ public final class RealTimeDriver: EventLoopDriver {
 
     /// Sleeps until the deadline or until it is woken.
     public func wait(until deadline: KernelInstant?) {
-        if let deadline, deadline <= now {
-            _ = signal.take()
-            return
-        }
         signal.wait(untilNanoseconds: deadline?.nanoseconds)
     }
 

@@ -34,10 +34,10 @@ final class AdapterPairing: PairingParty {
         connections.connection(of: end).flatMap { remoteOutOfBandValues[$0.peer] }
     }
 
-    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
+    func respond(to pairing: Pairing, on end: LinkEnd) -> SimulatedSecurity.Response {
         guard let connection = connections.connection(of: end) else { return .refuse }
         connection.security.pairing = pairing
-        return .accept(pairingFeatures(for: .medium, on: end))
+        return .accept
     }
 
     func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {

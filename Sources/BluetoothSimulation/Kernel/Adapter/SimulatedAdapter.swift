@@ -235,8 +235,8 @@ final class SimulatedAdapter {
     /// Sends a raw socket's command. The other sockets see it as it goes to the controller.
     func sendRaw(_ command: AnyHCICommand, packet: [UInt8], from sender: HCISocketState) {
         kernel.monitor.report(.command, adapter: index, Array(packet.dropFirst()))
-        controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
-            guard let self else { return }
+        world.schedule(after: Self.commandLatency) { [weak self, weak sender] in
+            guard let self, controller.isRunning else { return }
             kernel.rawSockets.offer(packet, of: index, except: sender)
             discovery.scanChanged(by: command, controller.perform(command))
         }
