@@ -131,36 +131,36 @@ extension SimulatedGATTServer.State {
 /// An indication that has ended, whose caller is resumed outside the lock.
 private typealias EndedIndication = (indication: SimulatedIndication, failure: TransactionFailure?)
 
-// Connects a link to the server.
-private final class GATTLinkHandler: SimulatedLinkHandler {
+/// Connects a link to the server.
+package final class GATTLinkHandler: SimulatedLinkHandler {
     private let server: SimulatedGATTServer
     private let peer: BluetoothAddress
     /// The handler of packets of other channels.
     private let other: (any SimulatedLinkHandler)?
 
-    init(_ server: SimulatedGATTServer, _ link: SimulatedLink, _ other: (any SimulatedLinkHandler)?) {
+    package init(_ server: SimulatedGATTServer, _ link: SimulatedLink, _ other: (any SimulatedLinkHandler)? = nil) {
         self.server = server
         self.other = other
         peer = link.peer
         server.open(link)
     }
 
-    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+    package func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         guard channel == .attribute else { return other?.received(packet, on: channel, of: link) ?? () }
         server.receive([UInt8](packet), on: link)
     }
 
-    func writable(_ link: SimulatedLink) {
+    package func writable(_ link: SimulatedLink) {
         server.writable(link)
         other?.writable(link)
     }
 
-    func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {
+    package func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {
         server.setSecurity(security, on: link)
         other?.securityChanged(security, of: link)
     }
 
-    func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
+    package func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
         other?.disconnected(link, reason: reason)
         server.close(link, peer: peer)
     }
