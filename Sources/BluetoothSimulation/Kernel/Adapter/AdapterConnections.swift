@@ -99,7 +99,7 @@ final class AdapterConnections: ControllerHost {
             let initiating = LEInitiatingParameters(
                 scanInterval: scan.interval, scanWindow: scan.window, parameters: parameters)
             // Those of the selected PHYs with which the peer advertises.
-            let phys = adapter.settings.phys.lePHYs.intersection(connection.advertised.phys)
+            let phys = adapter.settings.phys.selected.lePHYs.intersection(connection.advertised.phys)
             status = adapter.perform(
                 LEExtendedCreateConnection(
                     ownAddressType: adapter.ownAddressType, peer: peer,

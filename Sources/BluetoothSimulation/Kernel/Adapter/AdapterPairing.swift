@@ -102,7 +102,8 @@ final class AdapterPairing: PairingParty {
             guard device == .any else { return request.fail(.invalidParameters, device) }
             remoteOutOfBandValues = [:]
             request.complete(device)
-        default: request.fail(.unknownCommand)
+        // A command that is for no adapter.
+        default: request.fail(.invalidIndex)
         }
     }
 

@@ -280,7 +280,7 @@ final class SimulatedAdapter {
         let timing = LEScanTiming(type: type, interval: interval, window: window)
         // On LE Coded three times as long.
         let coded =
-            settings.phys.lePHYs.contains(.leCoded)
+            settings.phys.selected.lePHYs.contains(.leCoded)
             ? LEScanTiming(type: type, interval: interval * 3, window: window * 3) : nil
         let duplicates: LEDuplicateFilter = filtersDuplicates ? .enabled : .disabled
         privacy.updateRandomAddress()
