@@ -2,8 +2,8 @@ import BluetoothHCI
 
 /// The host of a controller, which receives its events and, in the simulation, their objects.
 protocol ControllerHost: AnyObject {
-    /// The party that pairs for the device.
-    var user: AnyObject { get }
+    /// The party that pairs for the device on a link.
+    func user(of end: LinkEnd) -> AnyObject?
     /// Receives an event packet with its leading 0x04.
     func received(event: [UInt8])
     /// Receives a reported advertisement.
@@ -64,7 +64,7 @@ final class Controller: RadioNode {
         if case .answersAs(let other) = fault?.symptom { other } else { ownAddress }
     }
 
-    override var user: AnyObject? { host?.user }
+    override func user(of end: LinkEnd) -> AnyObject? { host?.user(of: end) }
     override var isOnAir: Bool { isRunning }
     override var isListening: Bool { isRunning && (scanner.isEnabled || initiator.isConnecting) }
 

@@ -40,8 +40,8 @@ class RadioNode {
     /// Whether it receives advertisements.
     var isListening: Bool { false }
 
-    /// The party that acts for it: the device itself, or the host of a controller.
-    var user: AnyObject? { self }
+    /// The party that acts for it on a link: the device itself, or the host of a controller.
+    func user(of end: LinkEnd) -> AnyObject? { self }
 
     /// Whether this device uses an address on the air.
     func uses(_ address: BluetoothAddress) -> Bool {

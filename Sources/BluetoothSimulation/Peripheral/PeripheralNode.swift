@@ -27,7 +27,7 @@ final class PeripheralNode: RadioNode {
         super.init(world: world)
     }
 
-    override var user: AnyObject? { security }
+    override func user(of end: LinkEnd) -> AnyObject? { security }
 
     // MARK: On the air
 

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
@@ -7,9 +8,9 @@ final class PeripheralSecurity: PairingParty {
     private unowned let node: PeripheralNode
     private var settings = SimulatedSecurity()
     private var bonds: [BluetoothAddress: LongTermKey] = [:]
-    private(set) var localOutOfBandValues: OutOfBandValues?
+    private(set) var localOutOfBandValues: OutOfBandData?
     /// The values of every central.
-    private var receivedOutOfBandValues: OutOfBandValues?
+    private var receivedOutOfBandValues: OutOfBandData?
 
     init(node: PeripheralNode) { self.node = node }
 
@@ -22,15 +23,15 @@ final class PeripheralSecurity: PairingParty {
         if settings.identity == nil { node.identityResolvingKey = nil }
     }
 
-    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? { receivedOutOfBandValues }
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandData? { receivedOutOfBandValues }
 
-    func makeOutOfBandValues() -> OutOfBandValues {
-        let values = OutOfBandValues(.random(using: &node.world.generator), .random(using: &node.world.generator))
+    func makeOutOfBandValues() -> OutOfBandData {
+        let values = OutOfBandData.random(using: &node.world.generator)
         localOutOfBandValues = values
         return values
     }
 
-    func receive(_ values: OutOfBandValues?) { receivedOutOfBandValues = values }
+    func receive(_ values: OutOfBandData?) { receivedOutOfBandValues = values }
 
     /// Removes all keys.
     func forgetBonds() { bonds = [:] }

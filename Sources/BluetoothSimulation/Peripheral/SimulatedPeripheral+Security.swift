@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
@@ -25,7 +26,7 @@ extension SimulatedPeripheral {
 
     /// Sets the out-of-band values that it has received from a central; nil for none.
     public func setOutOfBandValues(_ values: (confirmation: SecurityKey, random: SecurityKey)?) {
-        let received = values.map { OutOfBandValues($0.confirmation, $0.random) }
+        let received = values.map { OutOfBandData(confirmation: $0.confirmation, random: $0.random) }
         withNode { $0.security.receive(received) }
     }
 

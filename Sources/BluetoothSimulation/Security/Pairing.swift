@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
@@ -13,16 +14,6 @@ struct PairingFeatures {
     var bonds = true
     /// The longest encryption key that it supports, in bytes.
     var maximumKeySize: UInt8 = 16
-}
-
-/// The out-of-band values of a side for Secure Connections (Core Vol 3 Part H §2.3.5.6.4).
-struct OutOfBandValues: Equatable {
-    var confirmation: SecurityKey
-    var random: SecurityKey
-
-    init(_ confirmation: SecurityKey, _ random: SecurityKey) {
-        (self.confirmation, self.random) = (confirmation, random)
-    }
 }
 
 /// A question to a side's user.
@@ -73,9 +64,9 @@ protocol PairingParty: AnyObject {
     /// Whether it distributes a signature resolving key.
     var signs: Bool { get }
     /// The out-of-band values that this side has made last.
-    var localOutOfBandValues: OutOfBandValues? { get }
+    var localOutOfBandValues: OutOfBandData? { get }
     /// The out-of-band values that this side has received from the device at the other end.
-    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues?
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandData?
     /// The features of this side in a pairing for a level.
     func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures
     /// Handles the other side's pairing request.
@@ -105,10 +96,9 @@ final class Pairing {
     /// Whether it answers a Security Request of the responder.
     private let isRequested: Bool
     private var state = State.requesting
-    private var features: (initiator: PairingFeatures, responder: PairingFeatures)?
+    private var features = (initiator: PairingFeatures(), responder: PairingFeatures())
     private var answers: (initiator: SimulatedPairingAnswer?, responder: SimulatedPairingAnswer?)
-    /// The method, once it is chosen.
-    private var method: Method?
+    private var method = Method.justWorks
     /// The passkey that a side shows, for a simulated user who reads it there.
     private(set) var shownPasskey: UInt32?
     private var timer: ScheduledEvent?
@@ -201,10 +191,8 @@ final class Pairing {
     }
 
     private func ask(_ method: Method) {
-        guard let features else { return }
         // The kernel checks the capabilities before it looks at out-of-band data.
         if level >= .high, method == .justWorks { return fail(by: initiator) }
-        let isSecure = usesSecureConnections(features)
         // As soon as a side has received values of the other, both sides use them.
         let hasValues = [initiator, responder].contains { $0.party?.outOfBandValues(on: $0) != nil }
         let method = isSecure && hasValues ? .outOfBand : method
@@ -234,17 +222,14 @@ final class Pairing {
     }
 
     /// The size of the key: the longest that both sides support (Core Vol 3 Part H §2.3.4).
-    private var keySize: UInt8 {
-        features.map { min($0.initiator.maximumKeySize, $0.responder.maximumKeySize) } ?? 16
-    }
+    private var keySize: UInt8 { min(features.initiator.maximumKeySize, features.responder.maximumKeySize) }
+
+    /// Whether the pairing uses LE Secure Connections.
+    private var isSecure: Bool { features.initiator.hasSecureConnections && features.responder.hasSecureConnections }
 
     private func put(_ first: SimulatedPairingQuestion, _ second: SimulatedPairingQuestion) {
         responder.party?.ask(second, for: self, on: responder)
         initiator.party?.ask(first, for: self, on: initiator)
-    }
-
-    private func usesSecureConnections(_ features: (initiator: PairingFeatures, responder: PairingFeatures)) -> Bool {
-        features.initiator.hasSecureConnections && features.responder.hasSecureConnections
     }
 
     /// Records the answer of a side's user.
@@ -267,10 +252,8 @@ final class Pairing {
     // MARK: Ending
 
     private func finish() {
-        guard let features else { return }
         state = .finishing
         let wasProtected = method != .justWorks
-        let isSecure = usesSecureConnections(features)
         let value = SecurityKey.random(using: &world.generator)
         let key = LongTermKey(
             address: .zero,
@@ -313,6 +296,13 @@ final class Pairing {
     }
 }
 
+extension OutOfBandData {
+    /// New values, without an address.
+    static func random(using generator: inout some RandomNumberGenerator) -> OutOfBandData {
+        OutOfBandData(confirmation: .random(using: &generator), random: .random(using: &generator))
+    }
+}
+
 extension PairingParty {
     var ownPasskey: UInt32? { nil }
     var signs: Bool { false }
@@ -321,7 +311,7 @@ extension PairingParty {
 
 extension LinkEnd {
     /// The pairing party at this end.
-    var party: (any PairingParty)? { side.node.user as? any PairingParty }
+    var party: (any PairingParty)? { side.node.user(of: self) as? any PairingParty }
 
     /// Sends a peripheral's Security Request.
     func requestSecurity(_ level: SecurityLevel, bonds: Bool) {

@@ -32,7 +32,7 @@ final class AdapterConnections: ControllerHost {
         updatePassiveScan()
     }
 
-    var user: AnyObject { adapter.pairing }
+    func user(of end: LinkEnd) -> AnyObject? { connection(of: end)?.security }
 
     func received(event: [UInt8]) {
         adapter.kernel.monitor.report(.event, adapter: adapter.index, Array(event.dropFirst()))
