@@ -34,10 +34,7 @@ final class Controller: RadioNode {
         }
     }
     /// Whether it hangs: it answers no command and sends no event.
-    var isSilent: Bool {
-        get { fault?.symptom == .hangs }
-        set { fault = newValue ? ControllerFault(.hangs, until: .unbinding) : nil }
-    }
+    var isSilent: Bool { fault?.symptom == .hangs }
     /// What it no longer does.
     var fault: ControllerFault?
     var randomAddress = BluetoothAddress(0, kind: .random)

@@ -8,7 +8,7 @@ final class AdapterPairing {
     private unowned let adapter: SimulatedAdapter
     private(set) var localOutOfBandValues: OutOfBandData?
     /// By the address of a device: the values that a program has set.
-    private var remoteOutOfBandValues: [BluetoothAddress: OutOfBandData] = [:]
+    private(set) var remoteOutOfBandValues: [BluetoothAddress: OutOfBandData] = [:]
     /// The longest encryption key that the kernel offers, in bytes.
     var maximumKeySize: UInt8 = 16
 
@@ -17,9 +17,6 @@ final class AdapterPairing {
     }
 
     private var connections: AdapterConnections { adapter.connections }
-
-    /// The values that a program has set for a device.
-    func outOfBandValues(of peer: BluetoothAddress) -> OutOfBandData? { remoteOutOfBandValues[peer] }
 
     // MARK: Commands
 

@@ -7,7 +7,7 @@ import BluetoothManagement
 final class ConnectionSecurity: PairingParty {
     private unowned let connection: HostConnection
     /// The pairing in progress, which the peer may have started.
-    var pairing: Pairing?
+    private(set) var pairing: Pairing?
     /// Whether the link ends because it could not be secured.
     private(set) var hasFailed = false
     /// The completion of a program's Pair Device.
@@ -21,7 +21,7 @@ final class ConnectionSecurity: PairingParty {
     private static let renamingDelay = Duration.milliseconds(200)
 
     /// The adapter's IO capability when the link was begun.
-    let ioCapability: IOCapability
+    private let ioCapability: IOCapability
 
     init(connection: HostConnection) {
         self.connection = connection
@@ -88,7 +88,7 @@ final class ConnectionSecurity: PairingParty {
     var localOutOfBandValues: OutOfBandData? { connection.adapter.pairing.localOutOfBandValues }
 
     func outOfBandValues(on end: LinkEnd) -> OutOfBandData? {
-        connection.adapter.pairing.outOfBandValues(of: connection.peer)
+        connection.adapter.pairing.remoteOutOfBandValues[connection.peer]
     }
 
     func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
