@@ -1,5 +1,3 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
@@ -58,7 +56,7 @@ extension SimulatedKernel {
 
     /// Makes an adapter's controller hang: it answers no command and sends no event.
     public func setSilent(_ isSilent: Bool, adapter index: UInt16) {
-        withAdapter(index) { $0.controller.isSilent = isSilent }
+        setFault(isSilent ? ControllerFault(.hangs, until: .unbinding) : nil, adapter: index)
     }
 
     /// Gives an adapter's controller a fault; nil ends it.

@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 import Synchronization
 
 /// A receive buffer has overflowed, since a program did not read fast enough (``RadioConditions/failsOnOverflow``).

@@ -1,6 +1,5 @@
 import BluetoothLoop
 import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import Synchronization
 

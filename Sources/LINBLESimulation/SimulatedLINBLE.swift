@@ -135,13 +135,6 @@ final class Device: Sendable {
         generator = Mutex(SimulationGenerator(seed: configuration.seed))
     }
 
-    /// Sends bytes to the attached device and returns its actions.
-    func transmit(_ bytes: [UInt8]) -> [AttachedDeviceAction] { attached.withLock { $0.receive(bytes) } }
-
-    func timerExpired() -> [AttachedDeviceAction] { attached.withLock { $0.timerExpired() } }
-
-    func disconnected() -> [AttachedDeviceAction] { attached.withLock { $0.disconnected() } }
-
     /// The number of the `available` bytes in the next notification of at most `limit`.
     func pieceLength(of available: Int, limit: Int) -> Int {
         let longest = max(1, min(available, limit))

@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothPrimitives
 
 /// One source of advertising: the legacy advertising of a device, or an advertising set.

@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothHCI
 
 extension Controller {

@@ -1,11 +1,9 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The host of a controller, which receives its events and, in the simulation, their objects.
 protocol ControllerHost: AnyObject {
-    /// The party that pairs for the device.
-    var user: AnyObject { get }
+    /// The party that pairs for the device on a link.
+    func user(of end: LinkEnd) -> AnyObject?
     /// Receives an event packet with its leading 0x04.
     func received(event: [UInt8])
     /// Receives a reported advertisement.
@@ -36,17 +34,15 @@ final class Controller: RadioNode {
         }
     }
     /// Whether it hangs: it answers no command and sends no event.
-    var isSilent: Bool {
-        get { fault?.symptom == .hangs }
-        set { fault = newValue ? ControllerFault(.hangs, until: .unbinding) : nil }
-    }
+    var isSilent: Bool { fault?.symptom == .hangs }
     /// What it no longer does.
     var fault: ControllerFault?
     var randomAddress = BluetoothAddress(0, kind: .random)
     private(set) lazy var scanner = SimulatedScanner(controller: self)
     private(set) lazy var initiator = Initiator(controller: self)
     private(set) lazy var advertising = ControllerAdvertising(controller: self)
-    private(set) var acceptList = FilterAcceptList()
+    /// The filter accept list.
+    private(set) var acceptList: [LEFilterAcceptListEntry] = []
     /// The family of commands used since the last reset.
     private var usedFamily: HCICommandFamily?
 
@@ -65,7 +61,7 @@ final class Controller: RadioNode {
         if case .answersAs(let other) = fault?.symptom { other } else { ownAddress }
     }
 
-    override var user: AnyObject? { host?.user }
+    override func user(of end: LinkEnd) -> AnyObject? { host?.user(of: end) }
     override var isOnAir: Bool { isRunning }
     override var isListening: Bool { isRunning && (scanner.isEnabled || initiator.isConnecting) }
 
@@ -81,8 +77,7 @@ final class Controller: RadioNode {
         }
     }
 
-    /// Whether there is room for another link.
-    var hasRoom: Bool { configuration.maximumLinks.map { world.links(of: self).count < $0 } ?? true }
+    override var hasRoom: Bool { configuration.maximumLinks.map { world.links(of: self).count < $0 } ?? true }
 
     func end(of handle: ConnectionHandle) -> LinkEnd? {
         world.links(of: self).first { $0.handle == handle }
@@ -90,10 +85,12 @@ final class Controller: RadioNode {
 
     /// Returns to the state after power-on; links end as if this side had gone.
     func reset() {
-        scanner.reset()
-        initiator.reset()
-        acceptList = FilterAcceptList()
-        advertising.reset()
+        for advertiser in advertisers { advertiser.isEnabled = false }
+        advertisers = []
+        scanner = SimulatedScanner(controller: self)
+        initiator = Initiator(controller: self)
+        advertising = ControllerAdvertising(controller: self)
+        acceptList = []
         usedFamily = nil
         for end in world.links(of: self) { end.link.abandon(by: end) }
         world.updateAdvertising()
@@ -129,7 +126,7 @@ final class Controller: RadioNode {
             guard !scanner.usesAcceptList, !initiator.usesAcceptList else {
                 return answer(command, .commandDisallowed)
             }
-            acceptList.perform(command)
+            changeAcceptList(command)
             return answer(command, .success)
         case LESetScanParameters.opcode, LESetScanEnable.opcode, LESetExtendedScanParameters.opcode,
             LESetExtendedScanEnable.opcode:
@@ -140,6 +137,16 @@ final class Controller: RadioNode {
         default: return read(command) ?? performOnLink(command) ?? advertising.perform(command)
         }
         return answer(command, .invalidHCICommandParameters)
+    }
+
+    private func changeAcceptList(_ command: AnyHCICommand) {
+        if let entry = command.as(LEAddDeviceToFilterAcceptList.self)?.value {
+            if !acceptList.contains(entry) { acceptList.append(entry) }
+        } else if let entry = command.as(LERemoveDeviceFromFilterAcceptList.self)?.value {
+            acceptList.removeAll { $0 == entry }
+        } else {
+            acceptList = []
+        }
     }
 
     /// Answers a command that reads what the controller is; nil for another.
@@ -199,14 +206,6 @@ final class Controller: RadioNode {
         emit(packet)
     }
 
-    /// Calls the host later, after the current processing.
-    func emitSoon(after delay: Duration = .zero, _ action: @escaping (Controller) -> Void) {
-        world.schedule(after: delay) { [weak self] in
-            guard let self, isRunning else { return }
-            action(self)
-        }
-    }
-
     /// Ends the fault if the intervention cures it.
     func intervene(_ cure: ControllerFault.Cure) {
         if let fault, fault.cure <= cure { self.fault = nil }
@@ -244,10 +243,6 @@ final class Controller: RadioNode {
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
         emit(HCIDisconnectionComplete(handle: end.handle, reason: reason))
         host?.disconnected(end, reason: reason)
-    }
-
-    override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
-        advertiser.isFor(address) && hasRoom && !world.links(of: self).contains { $0.peerAddress == address }
     }
 
     override func receive(_ notice: LinkNotice, on end: LinkEnd) {

@@ -1,12 +1,10 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The advertising of a controller: legacy advertising or several advertising sets.
 final class ControllerAdvertising {
     private unowned let controller: Controller
     /// The advertiser of legacy advertising, on the air with the first parameters.
-    private var legacy: Advertiser
+    private let legacy: Advertiser
     private var sets: [UInt8: AdvertisingSet] = [:]
 
     private struct AdvertisingSet {
@@ -21,21 +19,16 @@ final class ControllerAdvertising {
         legacy = Advertiser(node: controller, address: controller.publicAddress)
     }
 
+    deinit {
+        for set in sets.values { set.end?.cancel() }
+    }
+
     /// Whether legacy advertising is on.
     var isLegacyEnabled: Bool { legacy.isEnabled }
     private var hasLegacyParameters: Bool { controller.advertisers.contains { $0 === legacy } }
 
     func hasSet(_ handle: UInt8) -> Bool { sets[handle] != nil }
     func isSetEnabled(_ handle: UInt8) -> Bool { sets[handle]?.advertiser.isEnabled == true }
-
-    /// Returns to the state after power-on.
-    func reset() {
-        for advertiser in controller.advertisers { advertiser.isEnabled = false }
-        for set in sets.values { set.end?.cancel() }
-        controller.advertisers = []
-        legacy = Advertiser(node: controller, address: controller.publicAddress)
-        sets = [:]
-    }
 
     /// A central has connected to one of the advertisers.
     func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser) {

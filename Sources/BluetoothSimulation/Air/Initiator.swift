@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The initiator of a controller: at most one connection attempt at a time, completed by the first matching
@@ -25,8 +24,6 @@ final class Initiator {
     private var world: World { controller.world }
     var isConnecting: Bool { attempt != nil }
     var usesAcceptList: Bool { attempt.map { $0.peer == nil } ?? false }
-
-    func reset() { attempt = nil }
 
     // MARK: Commands
 

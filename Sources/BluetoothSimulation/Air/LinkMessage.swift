@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothHCI
 import BluetoothHost
 

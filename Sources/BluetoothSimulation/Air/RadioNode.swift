@@ -1,5 +1,3 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
@@ -42,8 +40,8 @@ class RadioNode {
     /// Whether it receives advertisements.
     var isListening: Bool { false }
 
-    /// The party that acts for it: the device itself, or the host of a controller.
-    var user: AnyObject? { self }
+    /// The party that acts for it on a link: the device itself, or the host of a controller.
+    func user(of end: LinkEnd) -> AnyObject? { self }
 
     /// Whether this device uses an address on the air.
     func uses(_ address: BluetoothAddress) -> Bool {
@@ -53,9 +51,12 @@ class RadioNode {
     /// Receives an advertisement.
     func hear(_ advertiser: Advertiser) {}
 
+    /// Whether there is room for another link.
+    var hasRoom: Bool { true }
+
     /// Whether a central at `address` may connect to one of this device's advertisers.
     func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
-        advertiser.isFor(address)
+        advertiser.isFor(address) && hasRoom && !world.links(of: self).contains { $0.peerAddress == address }
     }
 
     /// A link was established; `advertiser` is the peripheral's advertiser that the central connected to.

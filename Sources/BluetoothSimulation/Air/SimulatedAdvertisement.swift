@@ -1,5 +1,4 @@
 import BluetoothAdvertising
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The data and parameters that a simulated peripheral advertises.

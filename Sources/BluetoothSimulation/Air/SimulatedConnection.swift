@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 

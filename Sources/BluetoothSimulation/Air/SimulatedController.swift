@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// The Bluetooth controller of a simulated adapter, and its state in the kernel when the simulation begins.

@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// A controller's scanner: its parameters, and its reports.
@@ -24,17 +23,10 @@ final class SimulatedScanner {
 
     init(controller: Controller) { self.controller = controller }
 
+    deinit { end?.cancel() }
+
     private var world: World { controller.world }
     var usesAcceptList: Bool { isEnabled && filterPolicy.rawValue & 1 == 1 }
-
-    /// Returns to the state after power-on.
-    func reset() {
-        end?.cancel()
-        end = nil
-        (isEnabled, isExtended) = (false, false)
-        (timing, coded) = (LEScanTiming(type: .passive, interval: 0x10, window: 0x10), nil)
-        (filterPolicy, duplicates, reported) = (.all, .disabled, [])
-    }
 
     // MARK: Commands
 

@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 import BluetoothPrimitives
 
 /// The state of a simulated radio with machines: their kernels, and the sockets of programs.

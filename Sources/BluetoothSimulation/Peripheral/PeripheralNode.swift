@@ -1,5 +1,3 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
@@ -29,7 +27,7 @@ final class PeripheralNode: RadioNode {
         super.init(world: world)
     }
 
-    override var user: AnyObject? { security }
+    override func user(of end: LinkEnd) -> AnyObject? { security }
 
     // MARK: On the air
 
@@ -53,7 +51,7 @@ final class PeripheralNode: RadioNode {
 
     /// Connectable advertising pauses while the maximum number of links is reached.
     private func updateAdvertisers() {
-        let isFull = world.links(of: self).count >= connectionLimit
+        let isFull = !hasRoom
         for advertiser in advertisers {
             advertiser.isEnabled = isAdvertising && !(advertiser.advertisement.isConnectable && isFull)
         }
@@ -61,11 +59,7 @@ final class PeripheralNode: RadioNode {
 
     // MARK: Links
 
-    override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
-        let links = world.links(of: self)
-        return advertiser.isFor(address) && links.count < connectionLimit
-            && !links.contains { $0.peerAddress == address }
-    }
+    override var hasRoom: Bool { world.links(of: self).count < connectionLimit }
 
     private func notifyHandler(_ event: PeripheralEvent, at end: LinkEnd) {
         world.post(.peripheral(end: end.side.identifier, event))

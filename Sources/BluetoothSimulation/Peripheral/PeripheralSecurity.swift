@@ -1,4 +1,4 @@
-import BluetoothSockets
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
@@ -8,9 +8,9 @@ final class PeripheralSecurity: PairingParty {
     private unowned let node: PeripheralNode
     private var settings = SimulatedSecurity()
     private var bonds: [BluetoothAddress: LongTermKey] = [:]
-    private(set) var localOutOfBandValues: OutOfBandValues?
+    private(set) var localOutOfBandValues: OutOfBandData?
     /// The values of every central.
-    private var receivedOutOfBandValues: OutOfBandValues?
+    private var receivedOutOfBandValues: OutOfBandData?
 
     init(node: PeripheralNode) { self.node = node }
 
@@ -23,15 +23,15 @@ final class PeripheralSecurity: PairingParty {
         if settings.identity == nil { node.identityResolvingKey = nil }
     }
 
-    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? { receivedOutOfBandValues }
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandData? { receivedOutOfBandValues }
 
-    func makeOutOfBandValues() -> OutOfBandValues {
-        let values = OutOfBandValues(.random(using: &node.world.generator), .random(using: &node.world.generator))
+    func makeOutOfBandValues() -> OutOfBandData {
+        let values = OutOfBandData.random(using: &node.world.generator)
         localOutOfBandValues = values
         return values
     }
 
-    func receive(_ values: OutOfBandValues?) { receivedOutOfBandValues = values }
+    func receive(_ values: OutOfBandData?) { receivedOutOfBandValues = values }
 
     /// Removes all keys.
     func forgetBonds() { bonds = [:] }
@@ -41,22 +41,15 @@ final class PeripheralSecurity: PairingParty {
     var ownPasskey: UInt32? { settings.passkey }
     var signs: Bool { settings.signs }
 
-    private var features: PairingFeatures {
+    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
         PairingFeatures(
             ioCapability: settings.ioCapability, requiresProtection: settings.requiresProtection,
             hasSecureConnections: settings.hasSecureConnections, bonds: settings.storesKeys,
             maximumKeySize: min(max(settings.maximumKeySize, 7), 16))
     }
 
-    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures { features }
-
-    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
-        guard !node.isMute else { return .silence }
-        switch settings.response {
-        case .accept: return .accept(features)
-        case .refuse: return .refuse
-        case .silence: return .silence
-        }
+    func respond(to pairing: Pairing, on end: LinkEnd) -> SimulatedSecurity.Response {
+        node.isMute ? .silence : settings.response
     }
 
     func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {

@@ -1,5 +1,4 @@
 import BluetoothATT
-import BluetoothPrimitives
 import BluetoothGATT
 
 // Changes of the database while clients are connected, as of a device whose firmware is replaced.
@@ -17,22 +16,15 @@ extension SimulatedGATTServer {
     public func change(
         removing removed: AttributeHandleRange? = nil, adding services: [GATTService] = [], isReported: Bool = true
     ) throws(AttributeDatabaseError) -> AttributeHandleRange? {
-        let result = state.withLock {
-            state -> Result<(AttributeHandleRange?, [SimulatedLink]), AttributeDatabaseError> in
-            do throws(AttributeDatabaseError) {
-                if let removed { state.database.remove(removed) }
-                let added = try state.database.append(services)?.handles
-                let ranges = [removed, added].compactMap { $0 }
-                guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
-                    return .success((added, []))
-                }
-                state.reportChange(AttributeHandleRange(start: start, end: end), isReported: isReported)
-                return .success((added, state.sessions.values.map(\.link)))
-            } catch {
-                return .failure(error)
-            }
+        let (added, links) = try state.withLock {
+            state throws(AttributeDatabaseError) -> (AttributeHandleRange?, [SimulatedLink]) in
+            if let removed { state.database.remove(removed) }
+            let added = try state.database.append(services)?.handles
+            let ranges = [removed, added].compactMap { $0 }
+            guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else { return (added, []) }
+            state.reportChange(AttributeHandleRange(start: start, end: end), isReported: isReported)
+            return (added, state.sessions.values.map(\.link))
         }
-        let (added, links) = try result.get()
         for link in links { flush(link) }
         return added
     }

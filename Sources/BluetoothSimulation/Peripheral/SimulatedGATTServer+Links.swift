@@ -1,5 +1,4 @@
 import BluetoothATT
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 import BluetoothHCI
@@ -39,7 +38,11 @@ extension SimulatedGATTServer {
         _ link: SimulatedLink,
         _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
     ) {
-        let events = state.withLock { $0.serve(link.identifier, body) }
+        let events = state.withLock { state in
+            state.sessions.index(forKey: link.identifier).map {
+                body(&state.sessions.values[$0].core, &state.database)
+            } ?? []
+        }
         flush(link)
         for event in events { handle(event, on: link) }
     }
@@ -89,13 +92,6 @@ extension SimulatedGATTServer {
 }
 
 extension SimulatedGATTServer.State {
-    fileprivate mutating func serve(
-        _ identifier: Int, _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
-    ) -> [GATTServerEvent] {
-        guard let index = sessions.index(forKey: identifier) else { return [] }
-        return body(&sessions.values[index].core, &database)
-    }
-
     /// Returns the indications that have ended.
     ///
     /// All packets are sent inside the lock: the core has to know that a response is on its way before the client's
@@ -135,36 +131,36 @@ extension SimulatedGATTServer.State {
 /// An indication that has ended, whose caller is resumed outside the lock.
 private typealias EndedIndication = (indication: SimulatedIndication, failure: TransactionFailure?)
 
-// Connects a link to the server.
-private final class GATTLinkHandler: SimulatedLinkHandler {
+/// Connects a link to the server.
+package final class GATTLinkHandler: SimulatedLinkHandler {
     private let server: SimulatedGATTServer
     private let peer: BluetoothAddress
     /// The handler of packets of other channels.
     private let other: (any SimulatedLinkHandler)?
 
-    init(_ server: SimulatedGATTServer, _ link: SimulatedLink, _ other: (any SimulatedLinkHandler)?) {
+    package init(_ server: SimulatedGATTServer, _ link: SimulatedLink, _ other: (any SimulatedLinkHandler)? = nil) {
         self.server = server
         self.other = other
         peer = link.peer
         server.open(link)
     }
 
-    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+    package func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         guard channel == .attribute else { return other?.received(packet, on: channel, of: link) ?? () }
         server.receive([UInt8](packet), on: link)
     }
 
-    func writable(_ link: SimulatedLink) {
+    package func writable(_ link: SimulatedLink) {
         server.writable(link)
         other?.writable(link)
     }
 
-    func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {
+    package func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {
         server.setSecurity(security, on: link)
         other?.securityChanged(security, of: link)
     }
 
-    func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
+    package func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
         other?.disconnected(link, reason: reason)
         server.close(link, peer: peer)
     }

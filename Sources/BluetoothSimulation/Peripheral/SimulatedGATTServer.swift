@@ -99,6 +99,12 @@ public final class SimulatedGATTServer: Sendable {
         state = Mutex(State(database: try AttributeDatabase(services)))
     }
 
+    /// Creates a server of a database.
+    package init(_ database: AttributeDatabase, limits: GATTServer.Limits) {
+        self.limits = limits
+        state = Mutex(State(database: database))
+    }
+
     // MARK: Handlers
 
     /// Sets the handler of reads of dynamic values; without it they are refused with Read Not Permitted.
@@ -230,7 +236,11 @@ public final class SimulatedGATTServer: Sendable {
         return count
     }
 
-    private func send(
+    /// The ATT_MTU of a link; nil once it has ended.
+    package func mtu(of link: SimulatedLink) -> Int? { state.withLock { $0.sessions[link.identifier]?.core.mtu } }
+
+    /// Notifies one client of the first of some values, if its link has room now; returns how many the packet contains.
+    package func send(
         _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>, to link: SimulatedLink
     ) -> (outcome: SendOutcome, taken: Int) {
         state.withLock { $0.sessions[link.identifier]?.notify(values, $0.database, &$0.writer) }

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
@@ -8,31 +9,24 @@ extension SimulatedPeripheral {
 
     /// The identity resolving key that pairing distributes; nil without a ``SimulatedSecurity/identity``.
     public var identityResolvingKey: SecurityKey? {
-        radio.withWorld { [identifier] world in world.peripherals.nodes[identifier]?.identityResolvingKey?.value }
+        withNode { $0.identityResolvingKey?.value } ?? nil
     }
 
     /// Generates a private address that devices resolve to which pairing has distributed the identity (Core Vol 3 Part
     /// H §2.2.2); nil without a ``SimulatedSecurity/identity``.
     public func makePrivateAddress() -> BluetoothAddress? {
-        radio.withWorld { [identifier] world -> BluetoothAddress? in
-            guard let key = world.peripherals.nodes[identifier]?.identityResolvingKey else { return nil }
-            return key.value.makePrivateAddress(using: &world.generator)
-        }
+        withNode { $0.identityResolvingKey?.value.makePrivateAddress(using: &$0.world.generator) } ?? nil
     }
 
     /// Makes new out-of-band values for Secure Connections, the confirmation and the random value, which replace its former
     /// ones.
     public func makeOutOfBandValues() -> (confirmation: SecurityKey, random: SecurityKey)? {
-        radio.withWorld { [identifier] world in
-            guard let node = world.peripherals.nodes[identifier] as? PeripheralNode else { return nil }
-            let values = node.security.makeOutOfBandValues()
-            return (values.confirmation, values.random)
-        }
+        withNode { $0.security.makeOutOfBandValues() }.map { ($0.confirmation, $0.random) }
     }
 
     /// Sets the out-of-band values that it has received from a central; nil for none.
     public func setOutOfBandValues(_ values: (confirmation: SecurityKey, random: SecurityKey)?) {
-        let received = values.map { OutOfBandValues($0.confirmation, $0.random) }
+        let received = values.map { OutOfBandData(confirmation: $0.confirmation, random: $0.random) }
         withNode { $0.security.receive(received) }
     }
 

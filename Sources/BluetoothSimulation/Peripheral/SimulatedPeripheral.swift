@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
@@ -38,10 +37,10 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    func withNode(_ body: @Sendable (PeripheralNode) -> Void) {
-        radio.withWorld { [identifier] world in
-            if let node = world.peripherals.nodes[identifier] as? PeripheralNode { body(node) }
-        }
+    /// The result of `body`; nil once the peripheral was removed.
+    @discardableResult
+    func withNode<Result: Sendable>(_ body: @Sendable (PeripheralNode) -> Result) -> Result? {
+        radio.withWorld { [identifier] in ($0.peripherals.nodes[identifier] as? PeripheralNode).map(body) }
     }
 
     private func withLinks(_ body: @Sendable (LinkEnd) -> Void) {
@@ -155,9 +154,8 @@ public final class SimulatedPeripheral: Sendable {
 
     /// The peripheral's links.
     public var links: [SimulatedLink] {
-        radio.withWorld { [identifier] world in
-            world.peripherals.nodes[identifier].map { world.links(of: $0).map(\.side.identifier) } ?? []
-        }.map { SimulatedLink(radio: radio, identifier: $0) }
+        let identifiers = withNode { $0.world.links(of: $0).map(\.side.identifier) } ?? []
+        return identifiers.map { SimulatedLink(radio: radio, identifier: $0) }
     }
 
     /// Removes it from the air, as if its battery were removed.

@@ -1,4 +1,4 @@
-import BluetoothSockets
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
@@ -14,24 +14,6 @@ struct PairingFeatures {
     var bonds = true
     /// The longest encryption key that it supports, in bytes.
     var maximumKeySize: UInt8 = 16
-}
-
-/// The out-of-band values of a side for Secure Connections (Core Vol 3 Part H §2.3.5.6.4).
-struct OutOfBandValues: Equatable {
-    var confirmation: SecurityKey
-    var random: SecurityKey
-
-    init(_ confirmation: SecurityKey, _ random: SecurityKey) {
-        (self.confirmation, self.random) = (confirmation, random)
-    }
-}
-
-/// A side's response to a pairing request.
-enum PairingResponse {
-    case accept(PairingFeatures)
-    case refuse
-    /// No response.
-    case silence
 }
 
 /// A question to a side's user.
@@ -82,13 +64,13 @@ protocol PairingParty: AnyObject {
     /// Whether it distributes a signature resolving key.
     var signs: Bool { get }
     /// The out-of-band values that this side has made last.
-    var localOutOfBandValues: OutOfBandValues? { get }
+    var localOutOfBandValues: OutOfBandData? { get }
     /// The out-of-band values that this side has received from the device at the other end.
-    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues?
-    /// The features of this side in a pairing that it initiates.
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandData?
+    /// The features of this side in a pairing for a level.
     func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures
     /// Handles the other side's pairing request.
-    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse
+    func respond(to pairing: Pairing, on end: LinkEnd) -> SimulatedSecurity.Response
     /// Asks this side's user; the answer is passed to ``Pairing/answer(_:from:)``.
     func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd)
     /// Handles the end of the pairing.
@@ -114,10 +96,9 @@ final class Pairing {
     /// Whether it answers a Security Request of the responder.
     private let isRequested: Bool
     private var state = State.requesting
-    private var features: (initiator: PairingFeatures, responder: PairingFeatures)?
+    private var features = (initiator: PairingFeatures(), responder: PairingFeatures())
     private var answers: (initiator: SimulatedPairingAnswer?, responder: SimulatedPairingAnswer?)
-    /// The method, once it is chosen.
-    private var method: Method?
+    private var method = Method.justWorks
     /// The passkey that a side shows, for a simulated user who reads it there.
     private(set) var shownPasskey: UInt32?
     private var timer: ScheduledEvent?
@@ -142,7 +123,8 @@ final class Pairing {
             .procedure(LinkMessage.pairingByteCount) { [self] in
                 guard state == .requesting, let party = responder.party else { return }
                 let response = party.respond(to: self, on: responder)
-                responder.send(.procedure(LinkMessage.pairingByteCount) { [self] in responded(response, ours) })
+                let theirs = party.pairingFeatures(for: .medium, on: responder)
+                responder.send(.procedure(LinkMessage.pairingByteCount) { [self] in responded(response, ours, theirs) })
             })
     }
 
@@ -154,12 +136,14 @@ final class Pairing {
         }
     }
 
-    private func responded(_ response: PairingResponse, _ ours: PairingFeatures) {
+    private func responded(
+        _ response: SimulatedSecurity.Response, _ ours: PairingFeatures, _ theirs: PairingFeatures
+    ) {
         guard state == .requesting else { return }
         switch response {
         case .silence: return
         case .refuse: fail(by: responder)
-        case .accept(let theirs):
+        case .accept:
             features = (ours, theirs)
             restartTimer()
             if ours.needsSecureConnections, !theirs.hasSecureConnections { return fail(by: initiator) }
@@ -207,10 +191,8 @@ final class Pairing {
     }
 
     private func ask(_ method: Method) {
-        guard let features else { return }
         // The kernel checks the capabilities before it looks at out-of-band data.
         if level >= .high, method == .justWorks { return fail(by: initiator) }
-        let isSecure = usesSecureConnections(features)
         // As soon as a side has received values of the other, both sides use them.
         let hasValues = [initiator, responder].contains { $0.party?.outOfBandValues(on: $0) != nil }
         let method = isSecure && hasValues ? .outOfBand : method
@@ -240,17 +222,14 @@ final class Pairing {
     }
 
     /// The size of the key: the longest that both sides support (Core Vol 3 Part H §2.3.4).
-    private var keySize: UInt8 {
-        features.map { min($0.initiator.maximumKeySize, $0.responder.maximumKeySize) } ?? 16
-    }
+    private var keySize: UInt8 { min(features.initiator.maximumKeySize, features.responder.maximumKeySize) }
+
+    /// Whether the pairing uses LE Secure Connections.
+    private var isSecure: Bool { features.initiator.hasSecureConnections && features.responder.hasSecureConnections }
 
     private func put(_ first: SimulatedPairingQuestion, _ second: SimulatedPairingQuestion) {
         responder.party?.ask(second, for: self, on: responder)
         initiator.party?.ask(first, for: self, on: initiator)
-    }
-
-    private func usesSecureConnections(_ features: (initiator: PairingFeatures, responder: PairingFeatures)) -> Bool {
-        features.initiator.hasSecureConnections && features.responder.hasSecureConnections
     }
 
     /// Records the answer of a side's user.
@@ -273,10 +252,8 @@ final class Pairing {
     // MARK: Ending
 
     private func finish() {
-        guard let features else { return }
         state = .finishing
         let wasProtected = method != .justWorks
-        let isSecure = usesSecureConnections(features)
         let value = SecurityKey.random(using: &world.generator)
         let key = LongTermKey(
             address: .zero,
@@ -319,6 +296,13 @@ final class Pairing {
     }
 }
 
+extension OutOfBandData {
+    /// New values, without an address.
+    static func random(using generator: inout some RandomNumberGenerator) -> OutOfBandData {
+        OutOfBandData(confirmation: .random(using: &generator), random: .random(using: &generator))
+    }
+}
+
 extension PairingParty {
     var ownPasskey: UInt32? { nil }
     var signs: Bool { false }
@@ -327,7 +311,7 @@ extension PairingParty {
 
 extension LinkEnd {
     /// The pairing party at this end.
-    var party: (any PairingParty)? { side.node.user as? any PairingParty }
+    var party: (any PairingParty)? { side.node.user(of: self) as? any PairingParty }
 
     /// Sends a peripheral's Security Request.
     func requestSecurity(_ level: SecurityLevel, bonds: Bool) {

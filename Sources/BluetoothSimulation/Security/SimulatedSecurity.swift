@@ -1,6 +1,4 @@
 import BluetoothCryptography
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothGATT
 import BluetoothHCI
 import BluetoothManagement

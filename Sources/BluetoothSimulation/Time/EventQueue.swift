@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 
 /// An event of the simulation that happens at a moment unless it is cancelled.
 final class ScheduledEvent {

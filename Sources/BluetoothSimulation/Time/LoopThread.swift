@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothSystem
 import Dispatch
 import Synchronization

@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 import BluetoothSystem
 
 /// An event loop driver with a thread of its own in real time, for demonstrations.
@@ -25,10 +24,6 @@ public final class RealTimeDriver: EventLoopDriver {
 
     /// Sleeps until the deadline or until it is woken.
     public func wait(until deadline: KernelInstant?) {
-        if let deadline, deadline <= now {
-            _ = signal.take()
-            return
-        }
         signal.wait(untilNanoseconds: deadline?.nanoseconds)
     }
 

@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 
 /// A simulation has stalled: the event that the program waits for will never happen.
 public struct SimulationStalled: Error, Sendable, CustomStringConvertible {

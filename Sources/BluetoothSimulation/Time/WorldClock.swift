@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
 
 /// The time of a simulation: the present moment, the pending events, and the timer that executes them.
 struct WorldClock {

@@ -2,33 +2,25 @@ import BluetoothATT
 import BluetoothDeviceFile
 import BluetoothGATT
 import BluetoothLoop
-import BluetoothPrimitives
 import Synchronization
 
-/// What a described device does over time: it notifies values, periodically or as recorded, echoes written values, and
-/// refuses reads.
-struct DeviceBehaviour {
-    private let server: SimulatedGATTServer
-    private let radio: SimulatedRadio
-    private var clocks: [ValueClock] = []
-    private var replays: [AttributeHandle: NotificationReplay] = [:]
-    private var echoes: [AttributeHandle: AttributeHandle] = [:]
-    private var refusals: [AttributeHandle: ATTErrorCode] = [:]
-
-    /// Nil if the description is no valid database.
-    init?(_ device: DeviceDescription, _ server: SimulatedGATTServer, on radio: SimulatedRadio) {
+extension SimulatedGATTServer {
+    /// Does what a described device does over time: notifies values, periodically or as recorded, echoes written values, and
+    /// refuses reads.
+    func behave(as device: DeviceDescription, on radio: SimulatedRadio) {
+        var replays: [AttributeHandle: NotificationReplay] = [:]
+        var echoes: [AttributeHandle: AttributeHandle] = [:]
+        var refusals: [AttributeHandle: ATTErrorCode] = [:]
         var database = AttributeDatabase.empty
-        // The handles are those of the server, since its database was built from the same services.
-        guard let layout = try? database.append(device.gattServices) else { return nil }
-        self.server = server
-        self.radio = radio
-        let outlet = ValueOutlet(server, on: radio.loop)
+        // The handles are those of this server, since its database was built from the same services.
+        guard let layout = try? database.append(device.gattServices) else { return }
+        let outlet = ValueOutlet(self, on: radio.loop)
         let handles = layout.services.dropFirst(device.addedServiceCount)
         for (service, handles) in zip(device.services, handles) {
             for (characteristic, own) in zip(service.characteristics, handles.characteristics) {
                 let value = SentValue(handle: own.value, indicates: characteristic.indicates, outlet: outlet)
                 if let interval = characteristic.interval {
-                    clocks.append(ValueClock(characteristic.value.bytes ?? [], of: value, every: interval))
+                    value.countUp(from: characteristic.value.bytes ?? [], every: interval)
                 }
                 if !characteristic.notifications.isEmpty {
                     replays[own.value] = NotificationReplay(
@@ -45,28 +37,20 @@ struct DeviceBehaviour {
                 }
             }
         }
-    }
-
-    func start() {
-        for clock in clocks { clock.start() }
         if !replays.isEmpty {
-            server.onSubscription { [replays] handle, configuration, _ in
+            onSubscription { [replays] handle, configuration, _ in
                 if !configuration.isEmpty { replays[handle]?.start() }
             }
         }
-        if !refusals.isEmpty {
-            server.onRead { [refusals] handle, _ in .refuse(refusals[handle] ?? .readNotPermitted) }
-        }
-        if !echoes.isEmpty { server.echo(echoes, on: radio) }
+        if !refusals.isEmpty { onRead { [refusals] handle, _ in .refuse(refusals[handle] ?? .readNotPermitted) } }
+        if !echoes.isEmpty { echo(echoes, on: radio) }
     }
-}
 
-extension SimulatedGATTServer {
     /// Echoes each value written to a characteristic: notifies it as the value of another, to the client that has
     /// written it.
     ///
     /// A write is dropped while 1024 others wait, as in a device whose buffer is full.
-    fileprivate func echo(_ echoes: [AttributeHandle: AttributeHandle], on radio: SimulatedRadio) {
+    private func echo(_ echoes: [AttributeHandle: AttributeHandle], on radio: SimulatedRadio) {
         let (writes, continuation) = AsyncStream.makeStream(
             of: (value: [UInt8], handle: AttributeHandle, link: SimulatedLink).self,
             bufferingPolicy: .bufferingOldest(1024))
@@ -121,34 +105,16 @@ private struct SentValue: Sendable {
     var subscriberCount: Int {
         outlet.server.subscribers(of: handle, as: indicates ? .indication : .notification).count
     }
-}
 
-/// A value that is periodically sent to its subscribers; its last byte counts up.
-private final class ValueClock: Sendable {
-    private let bytes: Mutex<[UInt8]>
-    private let value: SentValue
-    private let interval: Duration
-    private let timer = Mutex<LoopTimer?>(nil)
-
-    init(_ bytes: [UInt8], of value: SentValue, every interval: Duration) {
-        self.bytes = Mutex(bytes)
-        self.value = value
-        self.interval = interval
-    }
-
-    func start() {
-        let made = value.outlet.loop.makeTimer { self.tick() }
-        timer.withLock { $0 = made }
-        made.set(after: interval)
-    }
-
-    private func tick() {
-        let next = bytes.withLock { bytes -> [UInt8] in
-            if let last = bytes.indices.last { bytes[last] &+= 1 }
-            return bytes
+    /// Sends the value periodically to its subscribers; its last byte counts up.
+    func countUp(from start: [UInt8], every interval: Duration) {
+        Task(executorPreference: outlet.loop) {
+            var bytes = start
+            while await outlet.loop.sleep(for: interval) {
+                if let last = bytes.indices.last { bytes[last] &+= 1 }
+                if subscriberCount > 0 { send(bytes) }
+            }
         }
-        if value.subscriberCount > 0 { value.send(next) }
-        timer.withLock { $0 }?.set(after: interval)
     }
 }
 

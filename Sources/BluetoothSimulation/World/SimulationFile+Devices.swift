@@ -2,14 +2,13 @@ import BluetoothATT
 import BluetoothAdvertising
 import BluetoothDeviceFile
 import BluetoothGATT
-import BluetoothPrimitives
 
 // The devices of a file, on the air.
 extension DeviceDescription {
     func put(on radio: SimulatedRadio) {
         // The reader has built the same database, so this succeeds.
         guard let server = try? SimulatedGATTServer(gattServices) else { return }
-        DeviceBehaviour(self, server, on: radio)?.start()
+        server.behave(as: self, on: radio)
         SimulatedPeripheral(
             on: radio, address: address, advertisements: simulatedAdvertisements, signalStrength: rssi, gatt: server)
     }

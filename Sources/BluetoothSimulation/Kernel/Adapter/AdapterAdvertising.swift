@@ -1,5 +1,3 @@
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
@@ -58,8 +56,8 @@ final class AdapterAdvertising {
                 flags: wanted.flags, duration: wanted.duration, data: wanted.advertisingData,
                 scanResponse: wanted.scanResponse)
             if wanted.timeout > 0 { instance.timer = expiry(of: wanted.instance, after: wanted.timeout) }
-            store(instance, wanted.instance, for: request)
-            request.complete(wanted.instance)
+            instances[wanted.instance]?.timer?.cancel()
+            publish(instance, wanted.instance, isNew: instances[wanted.instance] == nil, for: request)
         case let command as ManagementRemoveAdvertising: remove(command.value, for: request)
         case let wanted as ManagementAddExtendedAdvertisingParameters: begin(wanted, for: request)
         case let wanted as ManagementAddExtendedAdvertisingData: finish(wanted, for: request)
@@ -114,13 +112,12 @@ final class AdapterAdvertising {
         }
     }
 
-    private func store(_ instance: AdvertisedInstance, _ number: UInt8, for request: ManagementRequest) {
-        let isNew = instances[number] == nil
-        instances[number]?.timer?.cancel()
+    /// Stores an instance with its data, puts it on the air, and answers.
+    private func publish(_ instance: AdvertisedInstance, _ number: UInt8, isNew: Bool, for request: ManagementRequest) {
         instances[number] = instance
         if isNew { adapter.send(ManagementAdvertisingAdded(number), skipping: request.socket) }
-        guard adapter.isRunning else { return }
         start(number)
+        request.complete(number)
     }
 
     // MARK: Extended commands
@@ -156,10 +153,7 @@ final class AdapterAdvertising {
         instance.isPending = false
         instance.data = wanted.advertisingData
         instance.scanResponse = wanted.scanResponse
-        instances[wanted.instance] = instance
-        if isNew { adapter.send(ManagementAdvertisingAdded(wanted.instance), skipping: request.socket) }
-        start(wanted.instance)
-        request.complete(wanted.instance)
+        publish(instance, wanted.instance, isNew: isNew, for: request)
     }
 
     // MARK: Removing
@@ -179,15 +173,26 @@ final class AdapterAdvertising {
         instances[number] = nil
         guard adapter.isRunning else { return }
         if isExtended {
-            guard controller.advertising.hasSet(number) else { return }
-            adapter.perform(
-                LESetExtendedAdvertisingEnable(false, sets: [LEAdvertisingSetEnable(advertisingHandle: number)]))
-            adapter.perform(LERemoveAdvertisingSet(number))
+            removeSet(number)
         } else if current == number {
             adapter.perform(LESetAdvertisingEnable(false))
             current = nil
             rotate()
         }
+    }
+
+    private func removeSet(_ number: UInt8) {
+        guard disableSet(number) else { return }
+        adapter.perform(LERemoveAdvertisingSet(number))
+    }
+
+    /// Disables an advertising set; false if the controller has none with this number.
+    @discardableResult
+    private func disableSet(_ number: UInt8) -> Bool {
+        guard controller.advertising.hasSet(number) else { return false }
+        let set = LEAdvertisingSetEnable(advertisingHandle: number)
+        adapter.perform(LESetExtendedAdvertisingEnable(false, sets: [set]))
+        return true
     }
 
     /// Removes the instances of a controller with advertising sets before the adapter is off; those of other
@@ -218,7 +223,8 @@ final class AdapterAdvertising {
     }
 
     private func start(_ number: UInt8) {
-        guard let instance = instances[number], !instance.isPending, adapter.settings.isLEEnabled else { return }
+        guard adapter.isRunning, adapter.settings.isLEEnabled, let instance = instances[number], !instance.isPending
+        else { return }
         guard isExtended else {
             current = number
             return advertiseLegacy(instance)
@@ -232,10 +238,7 @@ final class AdapterAdvertising {
         } else if !instance.scanResponse.isEmpty || instance.flags.contains(.localName) {
             properties.insert(.scannable)
         }
-        let set = LEAdvertisingSetEnable(advertisingHandle: number)
-        if controller.advertising.hasSet(number) {
-            adapter.perform(LESetExtendedAdvertisingEnable(false, sets: [set]))
-        }
+        disableSet(number)
         adapter.perform(
             LESetExtendedAdvertisingParameters(
                 advertisingHandle: number, properties: properties, intervalMinimum: intervals.minimum,
@@ -249,18 +252,21 @@ final class AdapterAdvertising {
         } else if adapter.identityAddress.kind == .random {
             adapter.perform(LESetAdvertisingSetRandomAddress(advertisingHandle: number, adapter.identityAddress))
         }
+        let (data, response) = payloads(instance)
+        adapter.perform(LESetExtendedAdvertisingData(LEExtendedAdvertisingData(advertisingHandle: number, data: data)))
         adapter.perform(
-            LESetExtendedAdvertisingData(
-                LEExtendedAdvertisingData(
-                    advertisingHandle: number,
-                    data: instance.advertisingData(isBREDREnabled: adapter.settings.isBREDREnabled))))
+            LESetExtendedScanResponseData(LEExtendedAdvertisingData(advertisingHandle: number, data: response)))
         adapter.perform(
-            LESetExtendedScanResponseData(
-                LEExtendedAdvertisingData(
-                    advertisingHandle: number,
-                    data: instance.scanResponseData(localName: adapter.settings.localName, maximumLength: maximumLength)
-                )))
-        adapter.perform(LESetExtendedAdvertisingEnable(true, sets: [set]))
+            LESetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: number)]))
+    }
+
+    /// An instance's data with the kernel's additions.
+    private func payloads(_ instance: AdvertisedInstance) -> (data: [UInt8], scanResponse: [UInt8]) {
+        let settings = adapter.settings
+        return (
+            instance.advertisingData(isBREDREnabled: settings.isBREDREnabled),
+            instance.scanResponseData(localName: settings.localName, maximumLength: maximumLength)
+        )
     }
 
     private func advertiseLegacy(_ instance: AdvertisedInstance) {
@@ -276,11 +282,9 @@ final class AdapterAdvertising {
                     ? .connectableUndirected
                     : instance.scanResponse.isEmpty ? .nonConnectableUndirected : .scannableUndirected,
                 ownAddressType: adapter.privacy.ownAddressType(instance.flags)))
-        adapter.perform(
-            LESetAdvertisingData(instance.advertisingData(isBREDREnabled: adapter.settings.isBREDREnabled)))
-        adapter.perform(
-            LESetScanResponseData(
-                instance.scanResponseData(localName: adapter.settings.localName, maximumLength: maximumLength)))
+        let (data, response) = payloads(instance)
+        adapter.perform(LESetAdvertisingData(data))
+        adapter.perform(LESetScanResponseData(response))
         adapter.perform(LESetAdvertisingEnable(true))
         rotation?.cancel()
         guard numbers.count > 1 else { return }
@@ -302,7 +306,7 @@ final class AdapterAdvertising {
     /// Starts the turn of the next instance on a controller that can advertise only one.
     private func rotate() {
         let numbers = numbers
-        guard adapter.isRunning, let first = numbers.first else { return }
+        guard let first = numbers.first else { return }
         let turn = current ?? 0
         start(numbers.first { $0 > turn } ?? first)
     }
@@ -312,15 +316,10 @@ final class AdapterAdvertising {
         let instance = AdvertisedInstance(
             flags: mode == .connectable ? [.connectable, .managedFlags] : .managedFlags)
         if isExtended {
-            let set = LEAdvertisingSetEnable(advertisingHandle: 0)
-            if isSettingOn {
-                instances[0] = instance
-                start(0)
-                instances[0] = nil
-            } else if controller.advertising.hasSet(0) {
-                adapter.perform(LESetExtendedAdvertisingEnable(false, sets: [set]))
-                adapter.perform(LERemoveAdvertisingSet(0))
-            }
+            guard isSettingOn else { return removeSet(0) }
+            instances[0] = instance
+            start(0)
+            instances[0] = nil
         } else if isSettingOn {
             advertiseLegacy(instance)
         } else if numbers.isEmpty, controller.advertising.isLegacyEnabled {

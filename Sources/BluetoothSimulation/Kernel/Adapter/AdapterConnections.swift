@@ -32,7 +32,7 @@ final class AdapterConnections: ControllerHost {
         updatePassiveScan()
     }
 
-    var user: AnyObject { adapter.pairing }
+    func user(of end: LinkEnd) -> AnyObject? { connection(of: end)?.security }
 
     func received(event: [UInt8]) {
         adapter.kernel.monitor.report(.event, adapter: adapter.index, Array(event.dropFirst()))
@@ -50,7 +50,7 @@ final class AdapterConnections: ControllerHost {
         adapter.stopScan()
         guard !wanted.isEmpty else { return }
         // Only the differences (`hci_update_accept_list_sync`).
-        let (listed, due) = (controller.acceptList.entries, wanted.map { LEFilterAcceptListEntry.device($0) })
+        let (listed, due) = (controller.acceptList, wanted.map { LEFilterAcceptListEntry.device($0) })
         for entry in listed where !due.contains(entry) { adapter.perform(LERemoveDeviceFromFilterAcceptList(entry)) }
         for entry in due where !listed.contains(entry) { adapter.perform(LEAddDeviceToFilterAcceptList(entry)) }
         // A device with private addresses cannot be on the accept list.
@@ -99,7 +99,7 @@ final class AdapterConnections: ControllerHost {
             let initiating = LEInitiatingParameters(
                 scanInterval: scan.interval, scanWindow: scan.window, parameters: parameters)
             // Those of the selected PHYs with which the peer advertises.
-            let phys = adapter.settings.phys.lePHYs.intersection(connection.advertised.phys)
+            let phys = adapter.settings.phys.selected.lePHYs.intersection(connection.advertised.phys)
             status = adapter.perform(
                 LEExtendedCreateConnection(
                     ownAddressType: adapter.ownAddressType, peer: peer,
@@ -141,7 +141,7 @@ final class AdapterConnections: ControllerHost {
         connection.established()
         if connection.isCentral { adapter.keys.keepParameters(for: connection.peer) }
         for socket in connection.channels.sockets { socket.linkReady(end) }
-        acceptFixedChannels(connection, end)
+        acceptFixedChannels(connection)
         connection.security.linkReady()
         if !connection.isCentral { requestDefaultParameters(end) }
         if connection.isCentral, !adapter.devices.autoConnected.contains(connection.peer) { connection.dropIfUnused() }
@@ -157,15 +157,20 @@ final class AdapterConnections: ControllerHost {
     }
 
     /// Gives the newest listener of each fixed channel its channel of a new link, unless there is one already.
-    private func acceptFixedChannels(_ connection: HostConnection, _ end: LinkEnd) {
+    private func acceptFixedChannels(_ connection: HostConnection) {
         for listener in adapter.kernel.l2cap.listeners(of: adapter) {
             guard case .fixed = listener.channel, !connection.channels.has(listener.channel) else { continue }
-            let socket = L2CAPSocketState(
-                adapter: adapter, connection: connection, channel: listener.channel, options: listener.options)
-            connection.channels.sockets.append(socket)
-            socket.acceptedOn(end)
-            world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
+            accept(listener, on: connection).accepted()
         }
+    }
+
+    /// A socket for a listener, of its channel on a link.
+    private func accept(_ listener: ListenerState, on connection: HostConnection) -> L2CAPSocketState {
+        let socket = L2CAPSocketState(
+            adapter: adapter, connection: connection, channel: listener.channel, options: listener.options)
+        connection.channels.sockets.append(socket)
+        world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
+        return socket
     }
 
     // MARK: Data
@@ -202,13 +207,9 @@ final class AdapterConnections: ControllerHost {
         if let wanted = listener.options.security, wanted > connection.security.reported(on: end).level {
             return .needsSecurity
         }
-        let socket = L2CAPSocketState(
-            adapter: adapter, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
-        connection.channels.sockets.append(socket)
+        let socket = accept(listener, on: connection)
         socket.key = key
-        let answer = socket.accept(terms, on: end)
-        world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
-        return .accepted(answer)
+        return .accepted(socket.accept(terms))
     }
 
     /// The kernel grants valid parameters, and notifies programs, which may store them for the next connection.

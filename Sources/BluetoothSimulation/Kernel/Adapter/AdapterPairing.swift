@@ -1,14 +1,14 @@
-import BluetoothSockets
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// An adapter's side of pairings: its features, the questions to its programs, and their commands.
-final class AdapterPairing: PairingParty {
+/// The commands of an adapter's programs about pairing, and what they have set for it.
+final class AdapterPairing {
     private unowned let adapter: SimulatedAdapter
-    private(set) var localOutOfBandValues: OutOfBandValues?
+    private(set) var localOutOfBandValues: OutOfBandData?
     /// By the address of a device: the values that a program has set.
-    private var remoteOutOfBandValues: [BluetoothAddress: OutOfBandValues] = [:]
+    private(set) var remoteOutOfBandValues: [BluetoothAddress: OutOfBandData] = [:]
     /// The longest encryption key that the kernel offers, in bytes.
     var maximumKeySize: UInt8 = 16
 
@@ -17,57 +17,6 @@ final class AdapterPairing: PairingParty {
     }
 
     private var connections: AdapterConnections { adapter.connections }
-
-    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
-        let settings = adapter.settings
-        // A link keeps the one that it began with.
-        let ioCapability = connections.connection(of: end)?.security.ioCapability ?? settings.ioCapability
-        return PairingFeatures(
-            ioCapability: ioCapability,
-            // The kernel requests MITM protection whenever its user interface allows it.
-            requiresProtection: level >= .high || ioCapability != .noInputNoOutput,
-            hasSecureConnections: settings.secureConnections != .off,
-            needsSecureConnections: settings.secureConnections == .only,
-            bonds: settings.isBondable, maximumKeySize: maximumKeySize)
-    }
-
-    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? {
-        connections.connection(of: end).flatMap { remoteOutOfBandValues[$0.peer] }
-    }
-
-    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
-        guard let connection = connections.connection(of: end) else { return .refuse }
-        connection.security.pairing = pairing
-        return .accept(pairingFeatures(for: .medium, on: end))
-    }
-
-    func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {
-        guard let connection = connections.connection(of: end) else { return }
-        let peer = ManagementAddress(connection.peer)
-        switch question {
-        case .confirm(let value, let isSimple):
-            adapter.send(ManagementUserConfirmationRequest(peer, isSimple: isSimple, value: value))
-        case .enterPasskey: adapter.send(ManagementUserPasskeyRequest(peer))
-        case .showPasskey(let passkey):
-            adapter.send(ManagementPasskeyNotify(peer, passkey: passkey, enteredCount: 0))
-            pairing.answer(.yes, from: end)
-        }
-    }
-
-    func ended(_ pairing: Pairing, _ outcome: SimulatedPairingOutcome, on end: LinkEnd) {
-        connections.connection(of: end)?.security.ended(pairing, outcome, on: end)
-    }
-
-    func key(on end: LinkEnd) -> LongTermKey? {
-        guard let connection = connections.connection(of: end) else { return nil }
-        return adapter.keys.longTermKey(of: connection.peer, isCentral: connection.isCentral)
-    }
-
-    func securityRequested(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd) {
-        connections.connection(of: end)?.security.peerRequests(level, bonds: bonds, on: end)
-    }
-
-    func securityRefused(on end: LinkEnd) { connections.connection(of: end)?.security.refused() }
 
     // MARK: Commands
 
@@ -95,7 +44,7 @@ final class AdapterPairing: PairingParty {
             guard device.isLowEnergy else { return request.fail(.invalidParameters, device) }
             remoteOutOfBandValues[device.address] =
                 command.confirmation == .zero || command.random == .zero
-                ? nil : OutOfBandValues(command.confirmation, command.random)
+                ? nil : OutOfBandData(confirmation: command.confirmation, random: command.random)
             request.complete(device)
         case let command as ManagementRemoveRemoteOutOfBandData:
             let device = command.value
@@ -103,7 +52,8 @@ final class AdapterPairing: PairingParty {
             guard device == .any else { return request.fail(.invalidParameters, device) }
             remoteOutOfBandValues = [:]
             request.complete(device)
-        default: request.fail(.unknownCommand)
+        // A command that is for no adapter.
+        default: request.fail(.invalidIndex)
         }
     }
 
@@ -116,16 +66,13 @@ final class AdapterPairing: PairingParty {
         guard adapter.controller.configuration.isDualMode else { return request.fail(.notSupported) }
         // The private address is not known in advance.
         guard adapter.privacy.mode == .off else { return request.fail(.rejected) }
-        let address = adapter.identityAddress
-        var structures: [UInt8] = [8, 0x1B]
-        structures += (0..<6).map { UInt8(truncatingIfNeeded: address.value >> (8 * UInt64($0))) }
-        structures += [address.kind == .random ? 1 : 0, 2, 0x1C, 1]
-        if adapter.settings.secureConnections != .off {
-            let values = OutOfBandValues(
-                .random(using: &adapter.world.generator), .random(using: &adapter.world.generator))
-            localOutOfBandValues = values
-            structures += [17, 0x22] + values.confirmation.bytes + [17, 0x23] + values.random.bytes
-        }
+        var values = OutOfBandData.random(using: &adapter.world.generator)
+        let hasSecureConnections = adapter.settings.secureConnections != .off
+        if hasSecureConnections { localOutOfBandValues = values }
+        values.address = adapter.identityAddress
+        var structures = values.structures
+        // The values are the last two structures, of 18 bytes each.
+        if !hasSecureConnections { structures.removeLast(36) }
         structures += [2, 0x01, 0x06]
         request.complete(ManagementReadLocalOutOfBandExtendedData.Reply(types, structures))
     }

@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
@@ -13,7 +12,9 @@ final class AdapterSettings {
     private(set) var secureConnections = SecureConnectionsMode.off
     var ioCapability = IOCapability.noInputNoOutput
     private(set) var staticAddress: BluetoothAddress?
-    private(set) var phys: PHYSelection
+    private(set) var phys: PHYConfiguration {
+        didSet { adapter.controller.preferredPHYs = phys.selected.lePHYs }
+    }
     var localName: String { "simulated" }
 
     init(adapter: SimulatedAdapter) {
@@ -21,17 +22,11 @@ final class AdapterSettings {
         let controller = adapter.controller.configuration
         isLEEnabled = controller.hasLE && (controller.isLEEnabled || !controller.isDualMode)
         isBREDREnabled = controller.isDualMode
-        phys = PHYSelection(of: controller)
+        phys = PHYConfiguration(of: controller)
     }
 
     /// Handles powering on.
-    func poweredOn() { selectPHYs { $0.reset() } }
-
-    private func selectPHYs<Result>(_ change: (inout PHYSelection) -> Result) -> Result {
-        let result = change(&phys)
-        adapter.controller.preferredPHYs = phys.lePHYs
-        return result
-    }
+    func poweredOn() { phys.selected = phys.supported }
 
     private var controller: SimulatedController { adapter.controller.configuration }
 
@@ -67,9 +62,9 @@ final class AdapterSettings {
             ioCapability = command.value
             request.complete()
         case is ManagementSetAppearance: request.complete()
-        case is ManagementGetPHYConfiguration: request.complete(phys.configuration)
+        case is ManagementGetPHYConfiguration: request.complete(phys)
         case let command as ManagementSetPHYConfiguration:
-            let refusal = selectPHYs { $0.select(command.value, isPowered: adapter.isRunning) }
+            let refusal = phys.select(command.value, isPowered: adapter.isRunning)
             if let refusal { request.fail(refusal) } else { request.complete() }
         default: request.fail(.unknownCommand)
         }

@@ -1,6 +1,5 @@
 import BluetoothLoop
 import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
@@ -236,8 +235,8 @@ final class SimulatedAdapter {
     /// Sends a raw socket's command. The other sockets see it as it goes to the controller.
     func sendRaw(_ command: AnyHCICommand, packet: [UInt8], from sender: HCISocketState) {
         kernel.monitor.report(.command, adapter: index, Array(packet.dropFirst()))
-        controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
-            guard let self else { return }
+        world.schedule(after: Self.commandLatency) { [weak self, weak sender] in
+            guard let self, controller.isRunning else { return }
             kernel.rawSockets.offer(packet, of: index, except: sender)
             discovery.scanChanged(by: command, controller.perform(command))
         }
@@ -281,7 +280,7 @@ final class SimulatedAdapter {
         let timing = LEScanTiming(type: type, interval: interval, window: window)
         // On LE Coded three times as long.
         let coded =
-            settings.phys.lePHYs.contains(.leCoded)
+            settings.phys.selected.lePHYs.contains(.leCoded)
             ? LEScanTiming(type: type, interval: interval * 3, window: window * 3) : nil
         let duplicates: LEDuplicateFilter = filtersDuplicates ? .enabled : .disabled
         privacy.updateRandomAddress()

@@ -1,5 +1,3 @@
-import BluetoothSockets
-
 /// One side's account of the credits of a connection-oriented channel: one for each frame (Core Vol 3 Part A §10.1).
 struct ChannelCredits {
     /// The largest frame this side accepts.

@@ -1,6 +1,3 @@
-import BluetoothSockets
-import BluetoothPrimitives
-
 /// The L2CAP sockets of a link, which take turns at its controller, and the unsent packets of closed ones.
 final class ConnectionChannels {
     private unowned let adapter: SimulatedAdapter

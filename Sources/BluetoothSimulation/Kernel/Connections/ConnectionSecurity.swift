@@ -1,13 +1,13 @@
-import BluetoothSockets
+import BluetoothHost
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
 /// The security of one link in the kernel: the requested level, the pairing in progress, and the result.
-final class ConnectionSecurity {
+final class ConnectionSecurity: PairingParty {
     private unowned let connection: HostConnection
     /// The pairing in progress, which the peer may have started.
-    var pairing: Pairing?
+    private(set) var pairing: Pairing?
     /// Whether the link ends because it could not be secured.
     private(set) var hasFailed = false
     /// The completion of a program's Pair Device.
@@ -21,7 +21,7 @@ final class ConnectionSecurity {
     private static let renamingDelay = Duration.milliseconds(200)
 
     /// The adapter's IO capability when the link was begun.
-    let ioCapability: IOCapability
+    private let ioCapability: IOCapability
 
     init(connection: HostConnection) {
         self.connection = connection
@@ -62,7 +62,7 @@ final class ConnectionSecurity {
 
     /// Handles the peer's Security Request: without a user interface medium security is all that there is, and an adapter
     /// that is not bondable refuses to bond (`smp_cmd_security_req`). The link stays in any case.
-    func peerRequests(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd) {
+    func securityRequested(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd) {
         let level = ioCapability == .noInputNoOutput ? .medium : level
         guard level > reported(on: end).level, pairing == nil else { return }
         secure(end, level, isRequested: true, isRefused: bonds && !connection.adapter.settings.isBondable)
@@ -81,6 +81,46 @@ final class ConnectionSecurity {
         let pairing = Pairing(on: end, level: level, isRequested: isRequested)
         self.pairing = pairing
         pairing.begin()
+    }
+
+    // MARK: Pairing
+
+    var localOutOfBandValues: OutOfBandData? { connection.adapter.pairing.localOutOfBandValues }
+
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandData? {
+        connection.adapter.pairing.remoteOutOfBandValues[connection.peer]
+    }
+
+    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
+        let settings = connection.adapter.settings
+        return PairingFeatures(
+            ioCapability: ioCapability,
+            // The kernel requests MITM protection whenever its user interface allows it.
+            requiresProtection: level >= .high || ioCapability != .noInputNoOutput,
+            hasSecureConnections: settings.secureConnections != .off,
+            needsSecureConnections: settings.secureConnections == .only,
+            bonds: settings.isBondable, maximumKeySize: connection.adapter.pairing.maximumKeySize)
+    }
+
+    func respond(to pairing: Pairing, on end: LinkEnd) -> SimulatedSecurity.Response {
+        self.pairing = pairing
+        return .accept
+    }
+
+    func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {
+        let (adapter, peer) = (connection.adapter, ManagementAddress(connection.peer))
+        switch question {
+        case .confirm(let value, let isSimple):
+            adapter.send(ManagementUserConfirmationRequest(peer, isSimple: isSimple, value: value))
+        case .enterPasskey: adapter.send(ManagementUserPasskeyRequest(peer))
+        case .showPasskey(let passkey):
+            adapter.send(ManagementPasskeyNotify(peer, passkey: passkey, enteredCount: 0))
+            pairing.answer(.yes, from: end)
+        }
+    }
+
+    func key(on end: LinkEnd) -> LongTermKey? {
+        connection.adapter.keys.longTermKey(of: connection.peer, isCentral: connection.isCentral)
     }
 
     // MARK: Stored keys
@@ -124,12 +164,12 @@ final class ConnectionSecurity {
         case .failedHere(let keepsLink):
             reportFailure()
             if !keepsLink { fail() }
-        case .failedThere: refused()
+        case .failedThere: securityRefused(on: end)
         }
     }
 
     /// Handles the peer's Pairing Failed, after which a peripheral's kernel ends the link.
-    func refused() {
+    func securityRefused(on end: LinkEnd) {
         reportFailure()
         for socket in connection.channels.sockets { socket.securityFailed() }
         if !connection.isCentral { fail() }

@@ -1,6 +1,5 @@
 import BluetoothLoop
 import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 
 /// A raw HCI socket.

@@ -1,5 +1,3 @@
-import BluetoothPrimitives
-import BluetoothSockets
 import BluetoothHCI
 
 extension HCIStatus {

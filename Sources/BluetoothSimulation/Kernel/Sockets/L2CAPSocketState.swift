@@ -71,8 +71,6 @@ final class L2CAPSocketState: SocketState {
             isForced: adapter.kernel.conditions.hasNetAdmin)
     }
 
-    var isConnecting: Bool { state == .connecting }
-
     // MARK: Connecting
 
     /// Starts to connect: the kernel gives up after `timeout`.
@@ -131,15 +129,15 @@ final class L2CAPSocketState: SocketState {
     }
 
     /// Accepts a peer's request for a connection-oriented channel; returns this side's parameters.
-    func accept(_ terms: ChannelTerms, on end: LinkEnd) -> ChannelTerms {
+    func accept(_ terms: ChannelTerms) -> ChannelTerms {
         sendMTU = terms.mtu
         credits.open(with: terms)
-        acceptedOn(end)
+        accepted()
         return credits.terms(room: room)
     }
 
     /// Accepts a fixed channel of a peer's link.
-    func acceptedOn(_ end: LinkEnd) {
+    func accepted() {
         state = .connected
     }
 

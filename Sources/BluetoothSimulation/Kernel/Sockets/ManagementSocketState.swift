@@ -1,6 +1,5 @@
 import BluetoothLoop
 import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothCapture
 import BluetoothHCI
 import BluetoothManagement
@@ -56,15 +55,9 @@ final class ManagementSocketState: SocketState {
         guard isTrusted || isForEverybody(command) else { return request.fail(.permissionDenied) }
         // A command that does not re-encode to its bytes had undefined values, or excess bytes.
         guard (try? command.packet(for: header.index)) == packet else { return request.fail(.invalidParameters) }
-        switch command {
-        case is ManagementReadVersionInformation, is ManagementReadSupportedCommands,
-            is ManagementReadControllerIndexList:
-            guard header.index == ManagementPacket.noController else { return request.fail(.invalidIndex) }
-            kernel.perform(command, for: request)
-        default:
-            guard let adapter = kernel.adapter(header.index) else { return request.fail(.invalidIndex) }
-            adapter.perform(command, for: request)
-        }
+        guard header.index != ManagementPacket.noController else { return kernel.perform(command, for: request) }
+        guard let adapter = kernel.adapter(header.index) else { return request.fail(.invalidIndex) }
+        adapter.perform(command, for: request)
     }
 
     /// Whether a process without CAP_NET_ADMIN may send it.
@@ -114,11 +107,13 @@ extension HostKernel {
         case is ManagementReadVersionInformation:
             request.complete(ManagementReadVersionInformation.Reply(1, revision: 23))
         case is ManagementReadControllerIndexList: request.complete(ManagementList(newestFirst.map(\.index)))
-        default:
+        case is ManagementReadSupportedCommands:
             let unlisted = [ManagementReadVersionInformation.opcode, ManagementReadSupportedCommands.opcode]
             let commands = ManagementOpcode.types.map { $0.opcode }.filter { !unlisted.contains($0) }
             request.complete(
                 ManagementReadSupportedCommands.Reply(commands: commands, events: Self.supportedEvents))
+        // All others are for an adapter.
+        default: request.fail(.invalidIndex)
         }
     }
 
