@@ -79,30 +79,16 @@ public struct ConnectionInformation: ManagementReply {
 }
 
 /// Add Device: connects to a device automatically when it advertises, or reports it, until it is removed.
-public struct ManagementAddDevice: ManagementCommand {
+public struct ManagementAddDevice: ManagementCommand, SingleValuePacket {
     /// The device.
     public typealias Reply = ManagementAddress
     /// The opcode and the name.
     public static let definition = ManagementCommandDefinition(0x0033, "Add Device")
-    /// The device.
-    public var address: ManagementAddress
-    /// The kernel's action.
-    public var action: AddDeviceAction
+    /// The device and the kernel's action.
+    public var value: ManagementDeviceDetail<AddDeviceAction>
 
-    /// The command with a device and an action.
-    public init(_ address: ManagementAddress, _ action: AddDeviceAction) {
-        self.address = address
-        self.action = action
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) { try self.init(reader.read(), reader.read()) }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, action) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(action)" }
+    /// The command with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<AddDeviceAction>) { self.value = value }
 }
 
 /// The kernel's action when an added device advertises.

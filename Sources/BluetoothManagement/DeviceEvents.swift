@@ -152,30 +152,14 @@ extension ByteWriter {
 }
 
 /// Device Disconnected: a connection ended.
-public struct ManagementDeviceDisconnected: ManagementEvent {
+public struct ManagementDeviceDisconnected: ManagementEvent, SingleValuePacket {
     /// The code and the name.
     public static let definition = ManagementEventDefinition(0x000C, "Device Disconnected")
-    /// The device.
-    public var address: ManagementAddress
-    /// The reason.
-    public var reason: ManagementDisconnectReason
+    /// The device and the reason.
+    public var value: ManagementDeviceDetail<ManagementDisconnectReason>
 
-    /// The event with its parameters.
-    public init(_ address: ManagementAddress, _ reason: ManagementDisconnectReason) {
-        self.address = address
-        self.reason = reason
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(reader.read(), reader.read())
-    }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, reason) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(reason)" }
+    /// The event with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<ManagementDisconnectReason>) { self.value = value }
 }
 
 /// The reason for a connection's end in the management interface; the socket's error is more precise.
@@ -203,70 +187,35 @@ public struct ManagementDisconnectReason: PacketCode, Hashable, Sendable, Custom
 
     /// The reason in words.
     public var description: String {
-        switch self {
-        case .unspecified: return "unspecified"
-        case .timeout: return "connection timeout"
-        case .localHost: return "terminated by local host"
-        case .remoteHost: return "terminated by remote host"
-        case .authenticationFailure: return "authentication failure"
-        case .localHostSuspend: return "terminated by local host for suspend"
-        default: return "reason \(rawValue)"
-        }
+        codeName(rawValue, Self.names) ?? "reason \(rawValue)"
     }
+
+    private static let names = [
+        "unspecified", "connection timeout", "terminated by local host", "terminated by remote host",
+        "authentication failure", "terminated by local host for suspend",
+    ]
 }
 
 /// Connect Failed: a connection could not be made.
-public struct ManagementConnectFailed: ManagementEvent {
+public struct ManagementConnectFailed: ManagementEvent, SingleValuePacket {
     /// The code and the name.
     public static let definition = ManagementEventDefinition(0x000D, "Connect Failed")
-    /// The device.
-    public var address: ManagementAddress
-    /// The reason.
-    public var status: ManagementStatus
+    /// The device and the reason.
+    public var value: ManagementDeviceDetail<ManagementStatus>
 
-    /// The event with its parameters.
-    public init(_ address: ManagementAddress, _ status: ManagementStatus) {
-        self.address = address
-        self.status = status
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(reader.read(), reader.read())
-    }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, status) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(status)" }
+    /// The event with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<ManagementStatus>) { self.value = value }
 }
 
 /// Device Added: another program added a device.
-public struct ManagementDeviceAdded: ManagementEvent {
+public struct ManagementDeviceAdded: ManagementEvent, SingleValuePacket {
     /// The code and the name.
     public static let definition = ManagementEventDefinition(0x001A, "Device Added")
-    /// The device.
-    public var address: ManagementAddress
-    /// The kernel's action when it advertises.
-    public var action: AddDeviceAction
+    /// The device and the kernel's action when it advertises.
+    public var value: ManagementDeviceDetail<AddDeviceAction>
 
-    /// The event with its parameters.
-    public init(_ address: ManagementAddress, _ action: AddDeviceAction) {
-        self.address = address
-        self.action = action
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(reader.read(), reader.read())
-    }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, action) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(action)" }
+    /// The event with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<AddDeviceAction>) { self.value = value }
 }
 
 /// Device Removed: another program removed a device.
