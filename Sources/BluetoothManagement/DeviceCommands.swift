@@ -1,3 +1,4 @@
+import BluetoothHCI
 import BluetoothPackets
 import BluetoothPrimitives
 
@@ -201,12 +202,4 @@ public struct ManagementStartServiceDiscovery: ManagementCommand {
         let strength = rssiThreshold.map { "at least \($0) dBm" } ?? "any signal strength"
         return "\(types), \(strength), services \(services)"
     }
-}
-
-/// The value for an unknown transmit power or RSSI.
-let powerUnavailable: Int8 = 127
-
-/// The value, or nil for the one that means "not available".
-func unlessUnavailable(_ power: Int8) -> Int8? {
-    power == powerUnavailable ? nil : power
 }

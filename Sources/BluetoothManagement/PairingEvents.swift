@@ -119,13 +119,12 @@ public struct ManagementNewConnectionParameters: ManagementEvent {
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         let address: ManagementAddress = try reader.read()
         isStored = try reader.read()
-        parameters = try DeviceConnectionParameters(of: address, reading: &reader)
+        parameters = DeviceConnectionParameters(address: address.address, try reader.read())
     }
 
     /// Writes the parameters.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(ManagementAddress(parameters.address), isStored)
-        try parameters.writeValues(to: &writer)
+        try writer.write(ManagementAddress(parameters.address), isStored, parameters.values)
     }
 
     /// The device and its parameters.
