@@ -33,19 +33,14 @@ public enum SecretFile {
         }
         let file = FileDescriptor(number)
         try checkAccess(to: file.number)
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16384)
-        while true {
-            let count: Int
-            do throws(KernelError) {
-                count = try check("read") { systemRead(file.number, &chunk, chunk.count) }
-            } catch {
-                throw .failed(error)
-            }
-            guard count > 0 else { return bytes }
-            bytes += chunk.prefix(count)
-            guard bytes.count <= limit else { throw .tooLong }
+        let bytes: [UInt8]
+        do throws(KernelError) {
+            bytes = try file.readAll(limit: limit)
+        } catch {
+            throw .failed(error)
         }
+        guard bytes.count <= limit else { throw .tooLong }
+        return bytes
     }
 
     /// Checks a folder of such files, into which no other user may put one. A missing one passes: whoever creates it
