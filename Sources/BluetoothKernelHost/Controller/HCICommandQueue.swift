@@ -135,6 +135,15 @@ package final class HCICommandQueue {
         advance()
     }
 
+    /// Sends a command and returns its answer; a failure is that of `operation`.
+    nonisolated(nonsending) func answer<Command: HCICommand>(
+        to command: Command, _ operation: BluetoothError.Operation, timeout: Duration? = .seconds(10)
+    ) async throws(BluetoothError) -> Command.Return {
+        let call = Promise<Command.Return, BluetoothError>()
+        send(command) { call.resolve($0.mapError { $0.about(operation) }) }
+        return try await call.value(operation, timeout: timeout, on: kernel.loop)
+    }
+
     private func operation(_ opcode: HCIOpcode) -> BluetoothError.Operation { .init("\(opcode)", adapter: name) }
 
     /// Sends a command at once and ignores its answer; false when it could not be sent.
@@ -239,12 +248,8 @@ package final class HCICommandQueue {
 
     /// Receives the queued packets, at most as many as a socket can hold.
     package func receiveWaiting() {
-        if let receiver { receiveWaiting(for: receiver) }
-    }
-
-    private func receiveWaiting(for receiver: some HCIReceiver) {
         for _ in 0..<1024 {
-            guard socket?.receive({ receive($0, for: receiver) }) == .packet else { return }
+            guard let receiver, socket?.receive({ receive($0, for: receiver) }) == .packet else { return }
         }
     }
 
