@@ -102,10 +102,6 @@ public struct AddDeviceAction: PacketCode, Hashable, Sendable, CustomStringConve
         self.rawValue = rawValue
     }
 
-    /// Scan passively and report the device with Device Found.
-    public static let backgroundScan = AddDeviceAction(rawValue: 0)
-    /// Let the device connect; for LE devices by directed advertising.
-    public static let allowIncomingConnection = AddDeviceAction(rawValue: 1)
     /// Connect, and reconnect after each end.
     public static let autoConnect = AddDeviceAction(rawValue: 2)
 

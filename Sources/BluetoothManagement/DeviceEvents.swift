@@ -14,16 +14,10 @@ public struct ManagementDeviceFlags: PacketCode, OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The kernel asks whether the name is already known.
-    public static let confirmName = ManagementDeviceFlags(rawValue: 1 << 0)
-    /// BR/EDR pairing will ask for a PIN.
-    public static let legacyPairing = ManagementDeviceFlags(rawValue: 1 << 1)
     /// The device accepts no connections.
     public static let notConnectable = ManagementDeviceFlags(rawValue: 1 << 2)
     /// This side initiated the connection.
     public static let initiatedConnection = ManagementDeviceFlags(rawValue: 1 << 3)
-    /// The BR/EDR name could not be requested.
-    public static let nameRequestFailed = ManagementDeviceFlags(rawValue: 1 << 4)
 }
 
 extension ManagementDeviceFlags: CustomStringConvertible {
@@ -183,8 +177,6 @@ public struct ManagementDisconnectReason: PacketCode, Hashable, Sendable, Custom
     public static let remoteHost = ManagementDisconnectReason(rawValue: 3)
     /// Pairing or encryption failed.
     public static let authenticationFailure = ManagementDisconnectReason(rawValue: 4)
-    /// This side ended it because it is being suspended.
-    public static let localHostSuspend = ManagementDisconnectReason(rawValue: 5)
 
     /// The reason in words.
     public var description: String {
