@@ -57,7 +57,7 @@ package final class HCICommandQueue {
     private var state = State.idle
     private var current: Command?
     private var waiting = RingBuffer<Command>()
-    private var answerTimer: LoopTimer?
+    private lazy var answerTimer = kernel.loop.makeTimer(of: self) { $0.answerIsLate() }
     /// Another program's unanswered command. The kernel sends the controller one command at a time.
     private var foreignCommand: AnyHCICommand?
 
@@ -155,7 +155,7 @@ package final class HCICommandQueue {
             switch transmit(next.packet) {
             case .sent:
                 current = next
-                answerTimer?.set(after: .seconds(5))
+                answerTimer.set(after: .seconds(5))
             case .wouldBlock:
                 next.fail(BluetoothError(.busy, operation, "The adapter's command queue is full.", isRetryable: true))
             case .failed(let error):
@@ -182,7 +182,7 @@ package final class HCICommandQueue {
     /// caller still waits for the answer.
     private func complete(_ completion: () -> Void) {
         current = nil
-        answerTimer?.cancel()
+        answerTimer.cancel()
         completion()
         advance()
         closeIfIdle()
@@ -231,7 +231,6 @@ package final class HCICommandQueue {
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             state = .open(socket)
-            answerTimer = kernel.loop.makeTimer(of: self) { $0.answerIsLate() }
         } catch {
             throw .controller(operation, error, kernel.environment())
         }
@@ -282,7 +281,7 @@ package final class HCICommandQueue {
 
     /// Refuses new commands for this reason; ``close()`` follows.
     package func refuse(_ reason: BluetoothError) {
-        answerTimer?.cancel()
+        answerTimer.cancel()
         switch state {
         case .idle: state = .ended(reason)
         case .open(let socket): state = .ending(socket, reason)

@@ -189,12 +189,10 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
             timers.privateAddress = nil
             return
         }
-        let timer = loop.makeTimer(of: self) { scanner in
+        timers.privateAddress = loop.makeTimer(of: self, after: Self.privateAddressTime) { scanner in
             scanner.machine.beginAnew()
             if scanner.machine.request != nil { scanner.advance() }
         }
-        timer.set(after: Self.privateAddressTime)
-        timers.privateAddress = timer
     }
 
     private func fail(_ error: BluetoothError) {
@@ -240,9 +238,7 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     ///
     /// The result is ignored if it is not available: without CAP_NET_ADMIN a discovery cannot be ended.
     private func endDiscovery(_ types: ManagementAddressTypes) {
-        let timer = loop.makeTimer(of: self) { $0.discoveryEnded(.unknown) }
-        timer.set(after: .seconds(2))
-        timers.discovery = timer
+        timers.discovery = loop.makeTimer(of: self, after: .seconds(2)) { $0.discoveryEnded(.unknown) }
         management.perform(ManagementStopDiscovery(types), on: commands.index) { [self] failure in
             discoveryEnded(ScannerStateMachine.DiscoveryEnd(failure))
         }
@@ -292,13 +288,11 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     private func updateHoldTimer() {
         guard let hold = machine.hold, machine.request != nil else { return timers.hold = nil }
         guard timers.hold == nil else { return }
-        let timer = loop.makeTimer(of: self) { scanner in
+        timers.hold = loop.makeTimer(of: self, after: hold.limit) { scanner in
             scanner.timers.hold = nil
             scanner.machine.holdEnded()
             scanner.advance()
         }
-        timer.set(after: hold.limit)
-        timers.hold = timer
     }
 }
 

@@ -18,7 +18,7 @@ package final class ManagementClient {
     private var followers: [Follower] = []
     private var sockets = Sockets()
     private var requests: [Request] = []
-    private var overdueTimer: LoopTimer?
+    private lazy var overdueTimer = loop.makeTimer(of: self) { $0.giveUpOverdue() }
     /// The pauses of calls for which the kernel was busy.
     private var pauses: [ObjectIdentifier: LoopTimer] = [:]
     private var end: BluetoothError?
@@ -125,12 +125,10 @@ package final class ManagementClient {
             return request.call.finish(failure)
         }
         let id = ObjectIdentifier(request.call)
-        let timer = loop.makeTimer(of: self) { client in
+        pauses[id] = loop.makeTimer(of: self, after: .milliseconds(100)) { client in
             client.pauses[id] = nil
             client.enqueue(request.call, to: request.index)
         }
-        timer.set(after: .milliseconds(100))
-        pauses[id] = timer
     }
 
     /// Sends a command just before ``close(_:)``, ahead of those that wait; its reply is not received.
@@ -166,7 +164,8 @@ package final class ManagementClient {
                 failures.append((request, error))
             }
         }
-        setOverdueTimer()
+        let first = requests.lazy.compactMap { $0.sent?.deadline }.min()
+        if let first { overdueTimer.set(at: first) } else { overdueTimer.cancel() }
         for (request, error) in failures { finish(request, error) }
     }
 
@@ -186,17 +185,6 @@ package final class ManagementClient {
             throw BluetoothError(.busy, operation, "The management socket is full.", isRetryable: true)
         case .failed(let error): throw .controller(operation, error, kernel.environment())
         }
-    }
-
-    private func setOverdueTimer() {
-        guard let first = requests.lazy.compactMap({ $0.sent?.deadline }).min() else {
-            overdueTimer?.cancel()
-            return
-        }
-        if overdueTimer == nil {
-            overdueTimer = loop.makeTimer(of: self) { $0.giveUpOverdue() }
-        }
-        overdueTimer?.set(at: first)
     }
 
     /// Fails the requests with an overdue reply, so that those behind them are sent.
@@ -349,7 +337,7 @@ package final class ManagementClient {
         guard end == nil else { return }
         end = reason
         followers = []
-        overdueTimer = nil
+        overdueTimer.cancel()
         for socket in sockets.all.values { socket.close() }
         sockets.all = [:]
         sockets.current = nil
