@@ -98,7 +98,7 @@ let package = Package(
         floor("BluetoothPackets", on: ["BluetoothPrimitives"]),
         floor("BluetoothHCI", on: ["BluetoothPrimitives", "BluetoothPackets"]),
         floor("BluetoothAdvertising", on: ["BluetoothPrimitives"]),
-        floor("BluetoothManagement", on: ["BluetoothPrimitives", "BluetoothPackets"]),
+        floor("BluetoothManagement", on: ["BluetoothPrimitives", "BluetoothPackets", "BluetoothHCI"]),
         floor(
             "BluetoothCapture", on: ["BluetoothPrimitives", "BluetoothATT", "BluetoothHCI", "BluetoothManagement"]),
 

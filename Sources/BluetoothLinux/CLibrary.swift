@@ -20,10 +20,6 @@ func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _
     poll(descriptors, count, timeout)
 }
 
-func systemOpen(_ path: String, _ flags: CInt) -> CInt { open(path, flags) }
-
-func systemWrite(_ number: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(number, bytes, count) }
-
 extension FileDescriptor {
     // An enumeration in one library's headers, numbers in the other's.
     #if canImport(Glibc)

@@ -49,11 +49,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         isConnecting = true
         awaitsOutput = true
         try start(handler)
-        let timer = loop.makeTimer { [weak self] in
-            if let self { driver.endSoon(self) }
-        }
-        timer.set(after: limit)
-        attemptLimit = timer
+        attemptLimit = loop.makeTimer(of: self, after: limit) { $0.driver.endSoon($0) }
     }
 
     // MARK: Calls

@@ -25,17 +25,13 @@ struct Registration {
     fileprivate let index: Int
     fileprivate let generation: UInt32
 
-    fileprivate init(index: Int, generation: UInt32) {
-        self.index = index
-        self.generation = generation
-    }
-
-    fileprivate init(token: UInt64) {
-        index = Int(token & 0xFFFF_FFFF)
-        generation = UInt32(truncatingIfNeeded: token >> 32)
-    }
-
     fileprivate var token: UInt64 { UInt64(generation) << 32 | UInt64(index) }
+}
+
+extension Registration {
+    fileprivate init(token: UInt64) {
+        self.init(index: Int(token & 0xFFFF_FFFF), generation: UInt32(truncatingIfNeeded: token >> 32))
+    }
 }
 
 /// An event loop driver that waits with epoll on one thread.

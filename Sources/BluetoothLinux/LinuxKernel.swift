@@ -73,20 +73,15 @@ public final class LinuxKernel: BluetoothKernel {
         let completion = LoopBound(completion, on: loop)
         do throws(KernelError) {
             try startThread(named: "bluetooth-reset") { [loop] in
-                let failure = Self.failure { () throws(KernelError) in try control.carryOut(on: index) }
-                loop.execute { completion.value(failure) }
+                do throws(KernelError) {
+                    try control.carryOut(on: index)
+                    loop.execute { completion.value(nil) }
+                } catch {
+                    loop.execute { completion.value(error) }
+                }
             }
         } catch {
             loop.execute { completion.value(error) }
-        }
-    }
-
-    private static func failure(_ body: () throws(KernelError) -> Void) -> KernelError? {
-        do throws(KernelError) {
-            try body()
-            return nil
-        } catch {
-            return error
         }
     }
 

@@ -25,17 +25,10 @@ extension FileDescriptor {
 
 /// The first `limit` bytes of a file as text; nil when it cannot be read.
 func fileText(_ path: String, limit: Int = 4096) -> String? {
-    guard let number = try? check("open", { open(path, O_RDONLY | O_CLOEXEC) }) else { return nil }
-    let file = FileDescriptor(number)
-    var text: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 1024)
-    while text.count < limit {
-        let wanted = min(buffer.count, limit - text.count)
-        guard let count = try? check("read", { read(file.number, &buffer, wanted) }) else { return nil }
-        guard count > 0 else { break }
-        text.append(contentsOf: buffer.prefix(count))
-    }
-    return String(decoding: text, as: UTF8.self)
+    guard let number = try? check("open", { systemOpen(path, O_RDONLY | O_CLOEXEC) }),
+        let bytes = try? FileDescriptor(number).readAll(limit: limit)
+    else { return nil }
+    return String(decoding: bytes.prefix(limit), as: UTF8.self)
 }
 
 /// The target of a symbolic link; nil when it cannot be read.

@@ -45,14 +45,8 @@ extension FileDescriptor {
         }
     }
 
-    /// Binds a raw HCI socket to a channel of an adapter.
-    func bind(_ address: sockaddr_hci) throws(KernelError) {
-        var address = address
-        try check("bind") { withSocketAddress(&address) { systemBind(number, $0, $1) } }
-    }
-
-    /// Binds an L2CAP socket to an address and channel.
-    func bind(_ address: sockaddr_l2) throws(KernelError) {
+    /// Binds a raw HCI socket to a channel of an adapter, or an L2CAP socket to an address and channel.
+    func bind<Address>(_ address: Address) throws(KernelError) {
         var address = address
         try check("bind") { withSocketAddress(&address) { systemBind(number, $0, $1) } }
     }
@@ -75,24 +69,19 @@ extension FileDescriptor {
     }
 
     /// The socket's local address.
-    func localAddress() throws(KernelError) -> sockaddr_l2 {
-        var address = sockaddr_l2()
-        try check("getsockname") {
-            withSocketAddress(&address) { pointer, size in
-                var size = size
-                return getsockname(number, pointer, &size)
-            }
-        }
-        return address
-    }
+    func localAddress() throws(KernelError) -> sockaddr_l2 { try address("getsockname", getsockname) }
 
     /// The peer's address.
-    func peerAddress() throws(KernelError) -> sockaddr_l2 {
+    func peerAddress() throws(KernelError) -> sockaddr_l2 { try address("getpeername", getpeername) }
+
+    private func address(
+        _ name: String, _ call: (CInt, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> CInt
+    ) throws(KernelError) -> sockaddr_l2 {
         var address = sockaddr_l2()
-        try check("getpeername") {
+        try check(name) {
             withSocketAddress(&address) { pointer, size in
                 var size = size
-                return getpeername(number, pointer, &size)
+                return call(number, pointer, &size)
             }
         }
         return address

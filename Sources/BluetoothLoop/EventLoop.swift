@@ -218,10 +218,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     }
 
     /// Creates a timer that calls `handler` with its owner, for as long as the owner exists: the timer does not retain it.
+    /// It is set if it has a duration.
     ///
     /// Traps unless called on the loop.
-    package func makeTimer<Owner: AnyObject>(of owner: Owner, _ handler: @escaping (Owner) -> Void) -> LoopTimer {
-        makeLocalTimer { [weak owner] in if let owner { handler(owner) } }
+    package func makeTimer<Owner: AnyObject>(
+        of owner: Owner, after duration: Duration? = nil, _ handler: @escaping (Owner) -> Void
+    ) -> LoopTimer {
+        let timer = makeLocalTimer { [weak owner] in if let owner { handler(owner) } }
+        if let duration { timer.set(after: duration) }
+        return timer
     }
 
     private func addTimer(_ handler: LoopBound<() -> Void>) -> LoopTimer {

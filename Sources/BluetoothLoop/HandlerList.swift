@@ -7,8 +7,6 @@ package struct HandlerList<Event> {
 
     package init() {}
 
-    package var isEmpty: Bool { handlers.isEmpty }
-
     /// Adds a handler; returns the number with which to remove it.
     package mutating func add(_ handler: @escaping Handler) -> UInt64 {
         lastNumber += 1

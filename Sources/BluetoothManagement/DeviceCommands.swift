@@ -1,3 +1,4 @@
+import BluetoothHCI
 import BluetoothPackets
 import BluetoothPrimitives
 
@@ -79,30 +80,16 @@ public struct ConnectionInformation: ManagementReply {
 }
 
 /// Add Device: connects to a device automatically when it advertises, or reports it, until it is removed.
-public struct ManagementAddDevice: ManagementCommand {
+public struct ManagementAddDevice: ManagementCommand, SingleValuePacket {
     /// The device.
     public typealias Reply = ManagementAddress
     /// The opcode and the name.
     public static let definition = ManagementCommandDefinition(0x0033, "Add Device")
-    /// The device.
-    public var address: ManagementAddress
-    /// The kernel's action.
-    public var action: AddDeviceAction
+    /// The device and the kernel's action.
+    public var value: ManagementDeviceDetail<AddDeviceAction>
 
-    /// The command with a device and an action.
-    public init(_ address: ManagementAddress, _ action: AddDeviceAction) {
-        self.address = address
-        self.action = action
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) { try self.init(reader.read(), reader.read()) }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, action) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(action)" }
+    /// The command with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<AddDeviceAction>) { self.value = value }
 }
 
 /// The kernel's action when an added device advertises.
@@ -115,10 +102,6 @@ public struct AddDeviceAction: PacketCode, Hashable, Sendable, CustomStringConve
         self.rawValue = rawValue
     }
 
-    /// Scan passively and report the device with Device Found.
-    public static let backgroundScan = AddDeviceAction(rawValue: 0)
-    /// Let the device connect; for LE devices by directed advertising.
-    public static let allowIncomingConnection = AddDeviceAction(rawValue: 1)
     /// Connect, and reconnect after each end.
     public static let autoConnect = AddDeviceAction(rawValue: 2)
 
@@ -215,12 +198,4 @@ public struct ManagementStartServiceDiscovery: ManagementCommand {
         let strength = rssiThreshold.map { "at least \($0) dBm" } ?? "any signal strength"
         return "\(types), \(strength), services \(services)"
     }
-}
-
-/// The value for an unknown transmit power or RSSI.
-let powerUnavailable: Int8 = 127
-
-/// The value, or nil for the one that means "not available".
-func unlessUnavailable(_ power: Int8) -> Int8? {
-    power == powerUnavailable ? nil : power
 }

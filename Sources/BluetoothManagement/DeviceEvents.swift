@@ -1,3 +1,4 @@
+import BluetoothHCI
 import BluetoothPackets
 import BluetoothPrimitives
 
@@ -13,16 +14,10 @@ public struct ManagementDeviceFlags: PacketCode, OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The kernel asks whether the name is already known.
-    public static let confirmName = ManagementDeviceFlags(rawValue: 1 << 0)
-    /// BR/EDR pairing will ask for a PIN.
-    public static let legacyPairing = ManagementDeviceFlags(rawValue: 1 << 1)
     /// The device accepts no connections.
     public static let notConnectable = ManagementDeviceFlags(rawValue: 1 << 2)
     /// This side initiated the connection.
     public static let initiatedConnection = ManagementDeviceFlags(rawValue: 1 << 3)
-    /// The BR/EDR name could not be requested.
-    public static let nameRequestFailed = ManagementDeviceFlags(rawValue: 1 << 4)
 }
 
 extension ManagementDeviceFlags: CustomStringConvertible {
@@ -152,30 +147,14 @@ extension ByteWriter {
 }
 
 /// Device Disconnected: a connection ended.
-public struct ManagementDeviceDisconnected: ManagementEvent {
+public struct ManagementDeviceDisconnected: ManagementEvent, SingleValuePacket {
     /// The code and the name.
     public static let definition = ManagementEventDefinition(0x000C, "Device Disconnected")
-    /// The device.
-    public var address: ManagementAddress
-    /// The reason.
-    public var reason: ManagementDisconnectReason
+    /// The device and the reason.
+    public var value: ManagementDeviceDetail<ManagementDisconnectReason>
 
-    /// The event with its parameters.
-    public init(_ address: ManagementAddress, _ reason: ManagementDisconnectReason) {
-        self.address = address
-        self.reason = reason
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(reader.read(), reader.read())
-    }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, reason) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(reason)" }
+    /// The event with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<ManagementDisconnectReason>) { self.value = value }
 }
 
 /// The reason for a connection's end in the management interface; the socket's error is more precise.
@@ -198,75 +177,38 @@ public struct ManagementDisconnectReason: PacketCode, Hashable, Sendable, Custom
     public static let remoteHost = ManagementDisconnectReason(rawValue: 3)
     /// Pairing or encryption failed.
     public static let authenticationFailure = ManagementDisconnectReason(rawValue: 4)
-    /// This side ended it because it is being suspended.
-    public static let localHostSuspend = ManagementDisconnectReason(rawValue: 5)
 
     /// The reason in words.
     public var description: String {
-        switch self {
-        case .unspecified: return "unspecified"
-        case .timeout: return "connection timeout"
-        case .localHost: return "terminated by local host"
-        case .remoteHost: return "terminated by remote host"
-        case .authenticationFailure: return "authentication failure"
-        case .localHostSuspend: return "terminated by local host for suspend"
-        default: return "reason \(rawValue)"
-        }
+        codeName(rawValue, Self.names) ?? "reason \(rawValue)"
     }
+
+    private static let names = [
+        "unspecified", "connection timeout", "terminated by local host", "terminated by remote host",
+        "authentication failure", "terminated by local host for suspend",
+    ]
 }
 
 /// Connect Failed: a connection could not be made.
-public struct ManagementConnectFailed: ManagementEvent {
+public struct ManagementConnectFailed: ManagementEvent, SingleValuePacket {
     /// The code and the name.
     public static let definition = ManagementEventDefinition(0x000D, "Connect Failed")
-    /// The device.
-    public var address: ManagementAddress
-    /// The reason.
-    public var status: ManagementStatus
+    /// The device and the reason.
+    public var value: ManagementDeviceDetail<ManagementStatus>
 
-    /// The event with its parameters.
-    public init(_ address: ManagementAddress, _ status: ManagementStatus) {
-        self.address = address
-        self.status = status
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(reader.read(), reader.read())
-    }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, status) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(status)" }
+    /// The event with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<ManagementStatus>) { self.value = value }
 }
 
 /// Device Added: another program added a device.
-public struct ManagementDeviceAdded: ManagementEvent {
+public struct ManagementDeviceAdded: ManagementEvent, SingleValuePacket {
     /// The code and the name.
     public static let definition = ManagementEventDefinition(0x001A, "Device Added")
-    /// The device.
-    public var address: ManagementAddress
-    /// The kernel's action when it advertises.
-    public var action: AddDeviceAction
+    /// The device and the kernel's action when it advertises.
+    public var value: ManagementDeviceDetail<AddDeviceAction>
 
-    /// The event with its parameters.
-    public init(_ address: ManagementAddress, _ action: AddDeviceAction) {
-        self.address = address
-        self.action = action
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(reader.read(), reader.read())
-    }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, action) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(action)" }
+    /// The event with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<AddDeviceAction>) { self.value = value }
 }
 
 /// Device Removed: another program removed a device.

@@ -1,6 +1,7 @@
 // Types of other modules that the packets contain.
 @_exported import struct BluetoothPrimitives.IOCapability
 @_exported import struct BluetoothPrimitives.IdentityResolvingKey
+@_exported import struct BluetoothHCI.LEConnectionParameters
 @_exported import struct BluetoothPrimitives.LongTermKey
 @_exported import struct BluetoothPrimitives.PrivacyMode
 @_exported import struct BluetoothPrimitives.SecureConnectionsMode

@@ -49,6 +49,34 @@ extension ManagementAddress: CustomStringConvertible {
     public var description: String { "\(address) (\(isLowEnergy ? "LE \(address.kind)" : "BR/EDR"))" }
 }
 
+/// A device and one value about it, the parameters of several commands and events.
+public struct ManagementDeviceDetail<Detail: ManagementReply> {
+    /// The device.
+    public var address: ManagementAddress
+    /// The value.
+    public var detail: Detail
+}
+
+extension ManagementDeviceDetail: ManagementReply {
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(address: reader.read(), detail: reader.read())
+    }
+
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, detail) }
+
+    /// The device and the value.
+    public var description: String { "\(address), \(detail)" }
+}
+
+extension SingleValuePacket {
+    /// The packet with a device and a value about it.
+    public init<Detail>(_ address: ManagementAddress, _ detail: Detail) where Value == ManagementDeviceDetail<Detail> {
+        self.init(ManagementDeviceDetail(address: address, detail: detail))
+    }
+}
+
 /// The address types of a discovery.
 public struct ManagementAddressTypes: PacketCode, OptionSet, Hashable, Sendable {
     /// The byte in the packet.

@@ -107,44 +107,24 @@ extension ManagementEventCode {
 extension ManagementEventCode: CustomStringConvertible {
     /// The event's name in the kernel's documentation, or the code where it has none here.
     public var description: String {
-        known?.definition.name ?? nameWithoutType ?? "event 0x\(hexadecimal(rawValue, digits: 4))"
+        known?.definition.name ?? Self.namesWithoutType[rawValue] ?? "event 0x\(hexadecimal(rawValue, digits: 4))"
     }
 
-    /// The name of an event that has no type, or borrows its parameters.
-    private var nameWithoutType: String? {
-        switch rawValue {
-        case 0x0001: "Command Complete"
-        case 0x0007: "Class Of Device Changed"
-        case 0x0008: "Local Name Changed"
-        case 0x0009: "New Link Key"
-        case 0x000B: "Device Connected"
-        case 0x000E: "PIN Code Request"
-        case 0x0012: "Device Found"
-        case 0x0014: "Device Blocked"
-        case 0x0015: "Device Unblocked"
-        case 0x001D: "Unconfigured Index Added"
-        case 0x001E: "Unconfigured Index Removed"
-        case 0x001F: "New Configuration Options"
-        case 0x0020: "Extended Index Added"
-        case 0x0021: "Extended Index Removed"
-        case 0x0022: "Local Out Of Band Extended Data Updated"
-        case 0x0025: "Extended Controller Information Changed"
-        case 0x0026: "PHY Configuration Changed"
-        case 0x0027: "Experimental Feature Changed"
-        case 0x0028: "Default System Configuration Changed"
-        case 0x0029: "Default Runtime Configuration Changed"
-        case 0x002A: "Device Flags Changed"
-        case 0x002B: "Advertisement Monitor Added"
-        case 0x002C: "Advertisement Monitor Removed"
-        case 0x002D: "Controller Suspend"
-        case 0x002E: "Controller Resume"
-        case 0x002F: "Advertisement Monitor Device Found"
-        case 0x0030: "Advertisement Monitor Device Lost"
-        case 0x0031: "Mesh Device Found"
-        case 0x0032: "Mesh Packet Transmit Complete"
-        default: nil
-        }
-    }
+    /// The names of the events that have no type, or borrow their parameters.
+    private static let namesWithoutType: [UInt16: String] = [
+        0x0001: "Command Complete", 0x0007: "Class Of Device Changed", 0x0008: "Local Name Changed",
+        0x0009: "New Link Key", 0x000B: "Device Connected", 0x000E: "PIN Code Request", 0x0012: "Device Found",
+        0x0014: "Device Blocked", 0x0015: "Device Unblocked", 0x001D: "Unconfigured Index Added",
+        0x001E: "Unconfigured Index Removed", 0x001F: "New Configuration Options", 0x0020: "Extended Index Added",
+        0x0021: "Extended Index Removed", 0x0022: "Local Out Of Band Extended Data Updated",
+        0x0025: "Extended Controller Information Changed", 0x0026: "PHY Configuration Changed",
+        0x0027: "Experimental Feature Changed", 0x0028: "Default System Configuration Changed",
+        0x0029: "Default Runtime Configuration Changed", 0x002A: "Device Flags Changed",
+        0x002B: "Advertisement Monitor Added", 0x002C: "Advertisement Monitor Removed", 0x002D: "Controller Suspend",
+        0x002E: "Controller Resume", 0x002F: "Advertisement Monitor Device Found",
+        0x0030: "Advertisement Monitor Device Lost", 0x0031: "Mesh Device Found",
+        0x0032: "Mesh Packet Transmit Complete",
+    ]
 
     /// The definition of the code's event; nil for one without a type.
     var known: DescribedPacket<ManagementEventCode>? { Self.known.first { $0.definition.code == self } }

@@ -1,3 +1,4 @@
+import BluetoothHCI
 import BluetoothPackets
 import BluetoothPrimitives
 
@@ -54,57 +55,29 @@ extension SignatureResolvingKey: PacketField {
 public struct DeviceConnectionParameters: PacketField, Hashable, Sendable {
     /// The device's identity: a public or static random address.
     public var address: BluetoothAddress
-    /// The shortest connection interval, in units of 1.25 ms, 6 to 3200.
-    public var intervalMinimum: UInt16
-    /// The longest connection interval, in units of 1.25 ms, 6 to 3200.
-    public var intervalMaximum: UInt16
-    /// The peripheral latency in connection events, 0 to 499.
-    public var latency: UInt16
-    /// The supervision timeout in units of 10 ms, 10 to 3200.
-    public var supervisionTimeout: UInt16
+    /// The parameters.
+    public var values: LEConnectionParameters
 
-    /// Creates parameters in the units of the packets.
-    public init(
-        address: BluetoothAddress, intervalMinimum: UInt16, intervalMaximum: UInt16, latency: UInt16,
-        supervisionTimeout: UInt16
-    ) {
+    /// The parameters of a device.
+    public init(address: BluetoothAddress, _ values: LEConnectionParameters) {
         self.address = address
-        self.intervalMinimum = intervalMinimum
-        self.intervalMaximum = intervalMaximum
-        self.latency = latency
-        self.supervisionTimeout = supervisionTimeout
+        self.values = values
     }
 
     /// Reads the values.
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(of: reader.read(), reading: &reader)
-    }
-
-    init(of device: ManagementAddress, reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(
-            address: device.address, intervalMinimum: reader.read(), intervalMaximum: reader.read(),
-            latency: reader.read(), supervisionTimeout: reader.read())
+        try self.init(address: ManagementAddress(reading: &reader).address, reader.read())
     }
 
     /// Writes the values.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(ManagementAddress(address))
-        try writeValues(to: &writer)
-    }
-
-    /// Writes the parameters without the device.
-    func writeValues(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(intervalMinimum, intervalMaximum)
-        try writer.write(latency, supervisionTimeout)
+        try writer.write(ManagementAddress(address), values)
     }
 }
 
 extension DeviceConnectionParameters: CustomStringConvertible {
     /// The device and the values with their units.
-    public var description: String {
-        "\(ManagementAddress(address)), interval \(intervalMinimum)-\(intervalMaximum) x 1.25 ms, latency \(latency), "
-            + "supervision timeout \(supervisionTimeout) x 10 ms"
-    }
+    public var description: String { "\(ManagementAddress(address)), \(values)" }
 }
 
 /// Load Long Term Keys: replaces the kernel's long term keys; must be sent at start, even without any.

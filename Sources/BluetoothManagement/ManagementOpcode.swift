@@ -190,58 +190,27 @@ public struct ManagementOpcode: PacketCode, Hashable, Sendable {
 extension ManagementOpcode: CustomStringConvertible {
     /// The command's name in the kernel's documentation, or the code where it has none here.
     public var description: String {
-        type?.definition.name ?? nameWithoutType ?? "command 0x\(hexadecimal(rawValue, digits: 4))"
+        type?.definition.name ?? Self.namesWithoutType[rawValue] ?? "command 0x\(hexadecimal(rawValue, digits: 4))"
     }
 
-    /// The name of a command that has no type.
-    private var nameWithoutType: String? {
-        switch rawValue {
-        case 0x0006: "Set Discoverable"
-        case 0x0008: "Set Fast Connectable"
-        case 0x000A: "Set Link Security"
-        case 0x000C: "Set High Speed"
-        case 0x000E: "Set Device Class"
-        case 0x000F: "Set Local Name"
-        case 0x0010: "Add UUID"
-        case 0x0011: "Remove UUID"
-        case 0x0012: "Load Link Keys"
-        case 0x0016: "PIN Code Reply"
-        case 0x0017: "PIN Code Negative Reply"
-        case 0x0020: "Read Local Out Of Band Data"
-        case 0x0025: "Confirm Name"
-        case 0x0026: "Block Device"
-        case 0x0027: "Unblock Device"
-        case 0x0028: "Set Device ID"
-        case 0x002C: "Set Scan Parameters"
-        case 0x002E: "Set Debug Keys"
-        case 0x0032: "Get Clock Information"
-        case 0x0036: "Read Unconfigured Controller Index List"
-        case 0x0037: "Read Controller Configuration Information"
-        case 0x0038: "Set External Configuration"
-        case 0x0039: "Set Public Address"
-        case 0x003C: "Read Extended Controller Index List"
-        case 0x0040: "Get Advertising Size Information"
-        case 0x0041: "Start Limited Discovery"
-        case 0x0042: "Read Extended Controller Information"
-        case 0x0046: "Load Blocked Keys"
-        case 0x0047: "Set Wideband Speech"
-        case 0x0048: "Read Controller Capabilities"
-        case 0x0049: "Read Experimental Features Information"
-        case 0x004A: "Set Experimental Feature"
-        case 0x004D: "Read Default Runtime Configuration"
-        case 0x004E: "Set Default Runtime Configuration"
-        case 0x004F: "Get Device Flags"
-        case 0x0050: "Set Device Flags"
-        case 0x0051: "Read Advertisement Monitor Features"
-        case 0x0052: "Add Advertisement Patterns Monitor"
-        case 0x0053: "Remove Advertisement Monitor"
-        case 0x0056: "Add Advertisement Patterns Monitor With RSSI Threshold"
-        case 0x0057: "Set Mesh Receiver"
-        case 0x0058: "Read Mesh Features"
-        case 0x0059: "Transmit Mesh Packet"
-        case 0x005A: "Cancel Transmit Mesh Packet"
-        case 0x005B: "Send HCI Command And Wait For Event"
-        default: nil
-        }
-    }
+    /// The names of the commands that have no type.
+    private static let namesWithoutType: [UInt16: String] = [
+        0x0006: "Set Discoverable", 0x0008: "Set Fast Connectable", 0x000A: "Set Link Security",
+        0x000C: "Set High Speed", 0x000E: "Set Device Class", 0x000F: "Set Local Name", 0x0010: "Add UUID",
+        0x0011: "Remove UUID", 0x0012: "Load Link Keys", 0x0016: "PIN Code Reply", 0x0017: "PIN Code Negative Reply",
+        0x0020: "Read Local Out Of Band Data", 0x0025: "Confirm Name", 0x0026: "Block Device",
+        0x0027: "Unblock Device", 0x0028: "Set Device ID", 0x002C: "Set Scan Parameters", 0x002E: "Set Debug Keys",
+        0x0032: "Get Clock Information", 0x0036: "Read Unconfigured Controller Index List",
+        0x0037: "Read Controller Configuration Information", 0x0038: "Set External Configuration",
+        0x0039: "Set Public Address", 0x003C: "Read Extended Controller Index List",
+        0x0040: "Get Advertising Size Information", 0x0041: "Start Limited Discovery",
+        0x0042: "Read Extended Controller Information", 0x0046: "Load Blocked Keys", 0x0047: "Set Wideband Speech",
+        0x0048: "Read Controller Capabilities", 0x0049: "Read Experimental Features Information",
+        0x004A: "Set Experimental Feature", 0x004D: "Read Default Runtime Configuration",
+        0x004E: "Set Default Runtime Configuration", 0x004F: "Get Device Flags", 0x0050: "Set Device Flags",
+        0x0051: "Read Advertisement Monitor Features", 0x0052: "Add Advertisement Patterns Monitor",
+        0x0053: "Remove Advertisement Monitor", 0x0056: "Add Advertisement Patterns Monitor With RSSI Threshold",
+        0x0057: "Set Mesh Receiver", 0x0058: "Read Mesh Features", 0x0059: "Transmit Mesh Packet",
+        0x005A: "Cancel Transmit Mesh Packet", 0x005B: "Send HCI Command And Wait For Event",
+    ]
 }

@@ -91,8 +91,6 @@ public struct ManagementSettings: OptionSet, Hashable, Sendable {
     public static let secureSimplePairing = ManagementSettings(rawValue: 1 << 6)
     /// BR/EDR.
     public static let brEDR = ManagementSettings(rawValue: 1 << 7)
-    /// High Speed (AMP).
-    public static let highSpeed = ManagementSettings(rawValue: 1 << 8)
     /// Low Energy.
     public static let lowEnergy = ManagementSettings(rawValue: 1 << 9)
     /// Advertising with Set Advertising.
@@ -103,14 +101,8 @@ public struct ManagementSettings: OptionSet, Hashable, Sendable {
     public static let debugKeys = ManagementSettings(rawValue: 1 << 12)
     /// Privacy: private addresses are in use.
     public static let privacy = ManagementSettings(rawValue: 1 << 13)
-    /// Controller configuration.
-    public static let controllerConfiguration = ManagementSettings(rawValue: 1 << 14)
     /// Static address in use.
     public static let staticAddress = ManagementSettings(rawValue: 1 << 15)
-    /// PHY configuration.
-    public static let phyConfiguration = ManagementSettings(rawValue: 1 << 16)
-    /// Wideband speech.
-    public static let widebandSpeech = ManagementSettings(rawValue: 1 << 17)
 
     static let names = [
         0: "powered", 1: "connectable", 2: "fast connectable", 3: "discoverable", 4: "bondable", 5: "link security",

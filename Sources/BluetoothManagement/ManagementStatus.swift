@@ -62,8 +62,7 @@ public struct ManagementStatus: RawRepresentable, Hashable, Sendable {
 extension ManagementStatus: CustomStringConvertible {
     /// The name and the value of the status.
     public var description: String {
-        let name = Self.names.indices.contains(Int(rawValue)) ? Self.names[Int(rawValue)] : "unknown status"
-        return "\(name) (0x\(hexadecimal(rawValue, digits: 2)))"
+        "\(codeName(rawValue, Self.names) ?? "unknown status") (0x\(hexadecimal(rawValue, digits: 2)))"
     }
 
     /// The names, by value.

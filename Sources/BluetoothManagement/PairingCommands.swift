@@ -4,30 +4,16 @@ import BluetoothPrimitives
 // The commands about pairing.
 
 /// Pair Device: pairs with a device, connecting to it first if needed.
-public struct ManagementPairDevice: ManagementCommand {
+public struct ManagementPairDevice: ManagementCommand, SingleValuePacket {
     /// The device.
     public typealias Reply = ManagementAddress
     /// The opcode and the name.
     public static let definition = ManagementCommandDefinition(0x0019, "Pair Device")
-    /// The device.
-    public var address: ManagementAddress
-    /// The input and output capabilities of this side.
-    public var capability: IOCapability
+    /// The device, and the input and output capabilities of this side.
+    public var value: ManagementDeviceDetail<IOCapability>
 
-    /// The command with a device and capabilities.
-    public init(_ address: ManagementAddress, _ capability: IOCapability) {
-        self.address = address
-        self.capability = capability
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) { try self.init(reader.read(), reader.read()) }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, capability) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(capability)" }
+    /// The command with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<IOCapability>) { self.value = value }
 }
 
 /// Cancel Pair Device: cancels pairing with a device.

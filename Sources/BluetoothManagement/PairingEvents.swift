@@ -119,13 +119,12 @@ public struct ManagementNewConnectionParameters: ManagementEvent {
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         let address: ManagementAddress = try reader.read()
         isStored = try reader.read()
-        parameters = try DeviceConnectionParameters(of: address, reading: &reader)
+        parameters = DeviceConnectionParameters(address: address.address, try reader.read())
     }
 
     /// Writes the parameters.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(ManagementAddress(parameters.address), isStored)
-        try parameters.writeValues(to: &writer)
+        try writer.write(ManagementAddress(parameters.address), isStored, parameters.values)
     }
 
     /// The device and its parameters.
@@ -206,30 +205,14 @@ public struct ManagementPasskeyNotify: ManagementEvent {
 }
 
 /// Authentication Failed: pairing failed, or a connection could not be encrypted.
-public struct ManagementAuthenticationFailed: ManagementEvent {
+public struct ManagementAuthenticationFailed: ManagementEvent, SingleValuePacket {
     /// The code and the name.
     public static let definition = ManagementEventDefinition(0x0011, "Authentication Failed")
-    /// The device.
-    public var address: ManagementAddress
-    /// The reason.
-    public var status: ManagementStatus
+    /// The device and the reason.
+    public var value: ManagementDeviceDetail<ManagementStatus>
 
-    /// The event with its parameters.
-    public init(_ address: ManagementAddress, _ status: ManagementStatus) {
-        self.address = address
-        self.status = status
-    }
-
-    /// Reads the parameters.
-    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        try self.init(reader.read(), reader.read())
-    }
-
-    /// Writes the parameters.
-    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, status) }
-
-    /// The parameters in words.
-    public var parameterDescription: String { "\(address), \(status)" }
+    /// The event with the parameters `value`.
+    public init(_ value: ManagementDeviceDetail<ManagementStatus>) { self.value = value }
 }
 
 /// Device Unpaired: another program made the kernel forget a device's keys.

@@ -7,11 +7,13 @@
 
 // C library functions whose names are also those of methods here, under other names.
 
-func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt { open(path, flags, mode) }
+package func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt { open(path, flags, mode) }
 
 func systemRead(_ number: CInt, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int { read(number, buffer, count) }
 
-func systemWrite(_ number: CInt, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int { write(number, buffer, count) }
+package func systemWrite(_ number: CInt, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(number, buffer, count)
+}
 
 func systemClose(_ number: CInt) -> CInt { close(number) }
 

@@ -23,29 +23,17 @@ public enum SecretFile {
     /// The content of a file of at most `limit` bytes, which is checked after it was opened, so that it cannot be
     /// exchanged meanwhile.
     public static func read(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
-        let number: CInt
-        do throws(KernelError) {
-            number = try check("open") {
-                systemOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
-            }
-        } catch {
-            throw Failure(error)
-        }
-        let file = FileDescriptor(number)
+        let file = FileDescriptor(
+            try call("open") { systemOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW) })
         try checkAccess(to: file.number)
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16384)
-        while true {
-            let count: Int
-            do throws(KernelError) {
-                count = try check("read") { systemRead(file.number, &chunk, chunk.count) }
-            } catch {
-                throw .failed(error)
-            }
-            guard count > 0 else { return bytes }
-            bytes += chunk.prefix(count)
-            guard bytes.count <= limit else { throw .tooLong }
+        let bytes: [UInt8]
+        do throws(KernelError) {
+            bytes = try file.readAll(limit: limit)
+        } catch {
+            throw .failed(error)
         }
+        guard bytes.count <= limit else { throw .tooLong }
+        return bytes
     }
 
     /// Checks a folder of such files, into which no other user may put one. A missing one passes: whoever creates it
@@ -55,12 +43,12 @@ public enum SecretFile {
     /// (`DynamicUser=`): no other user has planted it.
     public static func checkFolder(_ path: String) throws(Failure) {
         var (link, folder) = (stat(), stat())
-        do throws(KernelError) {
-            try check("lstat") { lstat(path, &link) }
-            try check("stat") { stat(path, &folder) }
+        do throws(Failure) {
+            try call("lstat") { lstat(path, &link) }
+            try call("stat") { stat(path, &folder) }
         } catch {
-            guard Failure(error) != .missing else { return }
-            throw Failure(error)
+            guard error != .missing else { return }
+            throw error
         }
         try checkOwner(of: link)
         try checkOwner(of: folder)
@@ -68,13 +56,18 @@ public enum SecretFile {
         try checkMode(of: folder, without: S_IWGRP | S_IWOTH)
     }
 
+    @discardableResult
+    private static func call(_ name: String, _ body: () -> CInt) throws(Failure) -> CInt {
+        do throws(KernelError) {
+            return try check(name, body)
+        } catch {
+            throw Failure(error)
+        }
+    }
+
     private static func checkAccess(to number: CInt) throws(Failure) {
         var status = stat()
-        do throws(KernelError) {
-            try check("fstat") { fstat(number, &status) }
-        } catch {
-            throw .failed(error)
-        }
+        try call("fstat") { fstat(number, &status) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
         try checkOwner(of: status)
         try checkMode(of: status, without: S_IRWXG | S_IRWXO)

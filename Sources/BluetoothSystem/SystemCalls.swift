@@ -40,6 +40,18 @@ package struct FileDescriptor: ~Copyable {
         number = -1
     }
 
+    /// The bytes up to the end of a file; no more are read once there are more than `limit`.
+    package func readAll(limit: Int) throws(KernelError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 16384)
+        while bytes.count <= limit {
+            let count = try check("read") { systemRead(number, &chunk, chunk.count) }
+            guard count > 0 else { break }
+            bytes += chunk.prefix(count)
+        }
+        return bytes
+    }
+
     /// Releases the descriptor without closing it, after other code has closed it: the number may be in use again.
     package mutating func relinquish() {
         number = -1

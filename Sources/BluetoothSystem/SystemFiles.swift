@@ -45,15 +45,9 @@ public enum SystemFiles {
             guard error.number.rawValue == ENOENT || error.number.rawValue == ENOTDIR else { throw error }
             return nil
         }
-        let file = FileDescriptor(number)
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16384)
-        while true {
-            let count = try check("read") { systemRead(file.number, &chunk, chunk.count) }
-            guard count > 0 else { return bytes }
-            bytes += chunk.prefix(count)
-            guard bytes.count <= limit else { throw KernelError("read", ErrorNumber(rawValue: EFBIG)) }
-        }
+        let bytes = try FileDescriptor(number).readAll(limit: limit)
+        guard bytes.count <= limit else { throw KernelError("read", ErrorNumber(rawValue: EFBIG)) }
+        return bytes
     }
 
     /// Replaces or creates a file atomically, so that readers see either the old or the new bytes (`open`, `write`,
@@ -207,19 +201,17 @@ public enum SystemFiles {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    private static func makeDirectory(_ path: String, _ hook: FileCallHook?) throws(KernelError) {
+    private static func makeDirectory(
+        _ path: String, makingParents: Bool = true, _ hook: FileCallHook?
+    ) throws(KernelError) {
         do throws(KernelError) {
             try call("mkdir", path, hook) { _ in mkdir(path, 0o700) }
         } catch {
             switch error.number.rawValue {
             case EEXIST: return
-            case ENOENT where path != parent(of: path):
+            case ENOENT where makingParents && path != parent(of: path):
                 try makeDirectory(parent(of: path), hook)
-                do throws(KernelError) {
-                    try call("mkdir", path, hook) { _ in mkdir(path, 0o700) }
-                } catch {
-                    guard error.number.rawValue == EEXIST else { throw error }
-                }
+                try makeDirectory(path, makingParents: false, hook)
             default: throw error
             }
         }

@@ -24,7 +24,7 @@ import Testing
         #expect(all.count >= 2)
         for entry in all where entry.address != .zero {
             #expect(entries[entry.address] == nil)
-            entries[entry.address] = entry.intervalMinimum
+            entries[entry.address] = entry.values.intervalMinimum
         }
         return entries
     }

@@ -57,7 +57,8 @@ let commandVectors: [CommandVector] = [
     CommandVector(
         ManagementLoadConnectionParameters([
             DeviceConnectionParameters(
-                address: randomAddress, intervalMinimum: 6, intervalMaximum: 12, latency: 1, supervisionTimeout: 100)
+                address: randomAddress,
+                .init(intervalMinimum: 6, intervalMaximum: 12, latency: 1, supervisionTimeout: 100))
         ]), "3500 0000 1100 0100 563412e598c0 02 0600 0c00 0100 6400"),
     CommandVector(ManagementReadDefaultSystemConfiguration(), "4b00 0000 0000"),
     CommandVector(

@@ -64,11 +64,11 @@ struct RobustnessTests {
             ManagementLoadIdentityResolvingKeys([]),
             ManagementLoadLongTermKeys([
                 LongTermKey(address: peer.address, kind: .authenticated, isCentral: true, value: .zero)
-            ]
-            ),
+            ]),
             ManagementLoadConnectionParameters([
                 DeviceConnectionParameters(
-                    address: peer.address, intervalMinimum: 6, intervalMaximum: 6, latency: 0, supervisionTimeout: 10)
+                    address: peer.address,
+                    .init(intervalMinimum: 6, intervalMaximum: 6, latency: 0, supervisionTimeout: 10))
             ]),
         ]
         for family in [HCICommandFamily.legacy, .extended] {

@@ -163,11 +163,11 @@ public struct HCILinkPower: HCILinkReturn, Hashable, Sendable {
 }
 
 /// The value of HCI for an unavailable transmit power or RSSI, or for no preference.
-@usableFromInline let powerUnavailable: Int8 = 127
+@usableFromInline package let powerUnavailable: Int8 = 127
 
 /// The power in dBm, or nil for the value that means "unavailable".
 @inlinable
-func unlessUnavailable(_ power: Int8) -> Int8? {
+package func unlessUnavailable(_ power: Int8) -> Int8? {
     power == 127 ? nil : power
 }
 

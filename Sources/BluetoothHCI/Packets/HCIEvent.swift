@@ -158,29 +158,22 @@ public struct HCIEventCode: Hashable, Sendable {
 extension HCIEventCode: CustomStringConvertible {
     /// The name in the specification, or the value of an unnamed code.
     public var description: String {
-        known?.definition.name ?? nameWithoutType
+        known?.definition.name ?? Self.namesWithoutType[self]
             ?? (code == 0x3E
                 ? "LE subevent 0x\(hexadecimal(subevent, digits: 2))" : "event 0x\(hexadecimal(code, digits: 2))")
     }
 
-    /// The name of an event that is not defined here, or borrows its parameters.
-    private var nameWithoutType: String? {
-        switch (code, subevent) {
-        case (0x0C, _): "Read Remote Version Information Complete"
-        case (0x0E, _): "Command Complete"
-        case (0x13, _): "Number Of Completed Packets"
-        case (0x30, _): "Encryption Key Refresh Complete"
-        case (0xFD, _): "Stack Internal"
-        case (0x3E, 0x00): "LE Meta"
-        case (0x3E, 0x02): "LE Advertising Report"
-        case (0x3E, 0x05): "LE Long Term Key Request"
-        case (0x3E, 0x0B): "LE Directed Advertising Report"
-        case (0x3E, 0x0D): "LE Extended Advertising Report"
-        case (0x3E, 0x13): "LE Scan Request Received"
-        case (0x3E, 0x14): "LE Channel Selection Algorithm"
-        default: nil
-        }
-    }
+    /// The names of the events that are not defined here, or borrow their parameters.
+    private static let namesWithoutType: [HCIEventCode: String] = [
+        HCIEventCode(0x0C): "Read Remote Version Information Complete", commandComplete: "Command Complete",
+        numberOfCompletedPackets: "Number Of Completed Packets", HCIEventCode(0x30): "Encryption Key Refresh Complete",
+        stackInternal: "Stack Internal", leMeta: "LE Meta", HCIEventCode(subevent: 0x02): "LE Advertising Report",
+        HCIEventCode(subevent: 0x05): "LE Long Term Key Request",
+        HCIEventCode(subevent: 0x0B): "LE Directed Advertising Report",
+        HCIEventCode(subevent: 0x0D): "LE Extended Advertising Report",
+        HCIEventCode(subevent: 0x13): "LE Scan Request Received",
+        HCIEventCode(subevent: 0x14): "LE Channel Selection Algorithm",
+    ]
 
     /// The definition of the code's event; nil for one without a type.
     var known: DescribedPacket<HCIEventCode>? { Self.known.first { $0.definition.code == self } }

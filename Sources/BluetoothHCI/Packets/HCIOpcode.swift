@@ -47,12 +47,10 @@ public struct HCIOpcode: PacketCode, Hashable, Sendable {
 extension HCIOpcode: CustomStringConvertible {
     /// The name in the specification, or the value of an unnamed opcode.
     public var description: String {
-        known?.definition.name ?? nameWithoutType ?? "command 0x\(hexadecimal(rawValue, digits: 4))"
+        known?.definition.name ?? Self.namesWithoutType[rawValue] ?? "command 0x\(hexadecimal(rawValue, digits: 4))"
     }
 
-    /// The name of a command that has no type.
-    private var nameWithoutType: String? { Self.namesWithoutType[rawValue] }
-
+    /// The names of the commands that have no type.
     private static let namesWithoutType: [UInt16: String] = [
         0x0000: "No Operation", 0x041D: "Read Remote Version Information", 0x1005: "Read Buffer Size",
         0x2007: "LE Read Advertising Physical Channel Tx Power", 0x2017: "LE Encrypt", 0x2018: "LE Rand",

@@ -1,5 +1,4 @@
 import BluetoothHost
-import BluetoothLoop
 import BluetoothHCI
 import BluetoothManagement
 
@@ -7,13 +6,8 @@ import BluetoothManagement
 //
 // Lives on the loop, for one call.
 struct ControllerReader {
-    private let commands: HCICommandQueue
-    private let management: ManagementClient
-    private let loop: EventLoop
-
-    init(_ commands: HCICommandQueue, _ management: ManagementClient, on loop: EventLoop) {
-        (self.commands, self.management, self.loop) = (commands, management, loop)
-    }
+    let commands: HCICommandQueue
+    let management: ManagementClient
 
     nonisolated(nonsending) func read(
         _ operation: BluetoothError.Operation
@@ -36,24 +30,20 @@ struct ControllerReader {
         _ information: inout ControllerProperties, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         let features = LEFeatures(rawValue: information.lowEnergyFeatures)
-        if let states = try await answer(LEReadSupportedStates(), operation) { information.supportedStates = states }
-        if let size = try await answer(LEReadFilterAcceptListSize(), operation) {
-            information.filterAcceptListSize = Int(size)
+        information.supportedStates = try await answer(LEReadSupportedStates(), operation)
+        information.filterAcceptListSize = try await answer(LEReadFilterAcceptListSize(), operation).map(Int.init)
+        if features.contains(.linkLayerPrivacy) {
+            information.resolvingListSize = try await answer(LEReadResolvingListSize(), operation).map(Int.init)
         }
-        if features.contains(.linkLayerPrivacy), let size = try await answer(LEReadResolvingListSize(), operation) {
-            information.resolvingListSize = Int(size)
-        }
-        if let length = try await answer(LEReadMaximumDataLength(), operation) {
-            information.maximumDataLength = Int(length.transmitOctets)
+        information.maximumDataLength = try await answer(LEReadMaximumDataLength(), operation).map {
+            Int($0.transmitOctets)
         }
         // The extended commands are not for a controller on which the legacy ones are used.
         guard features.contains(.extendedAdvertising) else { return }
-        if let count = try await answer(LEReadNumberOfSupportedAdvertisingSets(), operation) {
-            information.advertisingSetCount = Int(count)
-        }
-        if let length = try await answer(LEReadMaximumAdvertisingDataLength(), operation) {
-            information.maximumAdvertisingDataLength = Int(length)
-        }
+        let setCount = try await answer(LEReadNumberOfSupportedAdvertisingSets(), operation)
+        information.advertisingSetCount = setCount.map(Int.init)
+        let dataLength = try await answer(LEReadMaximumAdvertisingDataLength(), operation)
+        information.maximumAdvertisingDataLength = dataLength.map(Int.init)
         if let powers = try await answer(LEReadTransmitPower(), operation), powers.minimum <= powers.maximum {
             information.transmitPowers = Int(powers.minimum)...Int(powers.maximum)
         }
@@ -63,10 +53,8 @@ struct ControllerReader {
     private nonisolated(nonsending) func answer<Command: HCICommand>(
         _ command: Command, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Command.Return? {
-        let call = Promise<Command.Return, BluetoothError>()
-        commands.send(command) { call.resolve($0.mapError { $0.about(operation) }) }
         do throws(BluetoothError) {
-            return try await call.value(operation, timeout: .seconds(10), on: loop)
+            return try await commands.answer(to: command, operation)
         } catch {
             if case .controller = error.cause { return nil }
             throw error

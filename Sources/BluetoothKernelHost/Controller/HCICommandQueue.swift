@@ -57,7 +57,7 @@ package final class HCICommandQueue {
     private var state = State.idle
     private var current: Command?
     private var waiting = RingBuffer<Command>()
-    private var answerTimer: LoopTimer?
+    private lazy var answerTimer = kernel.loop.makeTimer(of: self) { $0.answerIsLate() }
     /// Another program's unanswered command. The kernel sends the controller one command at a time.
     private var foreignCommand: AnyHCICommand?
 
@@ -135,6 +135,15 @@ package final class HCICommandQueue {
         advance()
     }
 
+    /// Sends a command and returns its answer; a failure is that of `operation`.
+    nonisolated(nonsending) func answer<Command: HCICommand>(
+        to command: Command, _ operation: BluetoothError.Operation, timeout: Duration? = .seconds(10)
+    ) async throws(BluetoothError) -> Command.Return {
+        let call = Promise<Command.Return, BluetoothError>()
+        send(command) { call.resolve($0.mapError { $0.about(operation) }) }
+        return try await call.value(operation, timeout: timeout, on: kernel.loop)
+    }
+
     private func operation(_ opcode: HCIOpcode) -> BluetoothError.Operation { .init("\(opcode)", adapter: name) }
 
     /// Sends a command at once and ignores its answer; false when it could not be sent.
@@ -146,7 +155,7 @@ package final class HCICommandQueue {
             switch transmit(next.packet) {
             case .sent:
                 current = next
-                answerTimer?.set(after: .seconds(5))
+                answerTimer.set(after: .seconds(5))
             case .wouldBlock:
                 next.fail(BluetoothError(.busy, operation, "The adapter's command queue is full.", isRetryable: true))
             case .failed(let error):
@@ -173,7 +182,7 @@ package final class HCICommandQueue {
     /// caller still waits for the answer.
     private func complete(_ completion: () -> Void) {
         current = nil
-        answerTimer?.cancel()
+        answerTimer.cancel()
         completion()
         advance()
         closeIfIdle()
@@ -222,7 +231,6 @@ package final class HCICommandQueue {
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             state = .open(socket)
-            answerTimer = kernel.loop.makeTimer(of: self) { $0.answerIsLate() }
         } catch {
             throw .controller(operation, error, kernel.environment())
         }
@@ -239,12 +247,8 @@ package final class HCICommandQueue {
 
     /// Receives the queued packets, at most as many as a socket can hold.
     package func receiveWaiting() {
-        if let receiver { receiveWaiting(for: receiver) }
-    }
-
-    private func receiveWaiting(for receiver: some HCIReceiver) {
         for _ in 0..<1024 {
-            guard socket?.receive({ receive($0, for: receiver) }) == .packet else { return }
+            guard let receiver, socket?.receive({ receive($0, for: receiver) }) == .packet else { return }
         }
     }
 
@@ -277,7 +281,7 @@ package final class HCICommandQueue {
 
     /// Refuses new commands for this reason; ``close()`` follows.
     package func refuse(_ reason: BluetoothError) {
-        answerTimer?.cancel()
+        answerTimer.cancel()
         switch state {
         case .idle: state = .ended(reason)
         case .open(let socket): state = .ending(socket, reason)

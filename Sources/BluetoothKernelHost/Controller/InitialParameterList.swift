@@ -58,14 +58,6 @@ struct InitialParameterList: AdapterTableValue, Sendable {
     mutating func replaced(_ peers: [BluetoothAddress]) { ended.removeAll { peers.contains($0) } }
 }
 
-extension DeviceConnectionParameters {
-    fileprivate init(address: BluetoothAddress, _ parameters: LEConnectionParameters) {
-        self.init(
-            address: address, intervalMinimum: parameters.intervalMinimum, intervalMaximum: parameters.intervalMaximum,
-            latency: parameters.latency, supervisionTimeout: parameters.supervisionTimeout)
-    }
-}
-
 extension LEConnectionParameters {
     /// Those of an adapter whose defaults were not changed (`hci_alloc_dev_priv`).
     static let kernelDefaults = LEConnectionParameters(

@@ -86,11 +86,6 @@ package final class KernelController: HCIReceiver {
         return true
     }
 
-    private func linkEnded(_ handle: UInt16) {
-        linkEnds(handle)
-        receiver?.receive(.linkEnded)
-    }
-
     /// Closes the controller.
     package func close(_ reason: BluetoothError) { end(reason, isForGood: true) }
 
@@ -127,7 +122,10 @@ package final class KernelController: HCIReceiver {
         } else {
             guard let handle = try links.receive(event) else { return }
             // Deferred, since the packet is still being received.
-            kernel.loop.executeLocally { [self] in linkEnded(handle) }
+            kernel.loop.executeLocally { [self] in
+                linkEnds(handle)
+                receiver?.receive(.linkEnded)
+            }
         }
     }
 

@@ -49,7 +49,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
     nonisolated(nonsending) func controllerProperties(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> ControllerProperties {
-        try await ControllerReader(commands, management, on: kernel.loop).read(operation)
+        try await ControllerReader(commands: commands, management: management).read(operation)
     }
 
     func probe(then completion: @escaping (Bool) -> Void) {
@@ -78,7 +78,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
     // MARK: Steps
 
     var isRecoveredElsewhere: Bool {
-        steps.isEmpty && PowerChanges.hasStep(on: .init(commands.index, address, on: kernel.loop))
+        steps.isEmpty && PowerChanges.hasStep(on: .init(address, at: commands.index, on: kernel.loop))
     }
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
@@ -86,7 +86,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
             scanner.restart()
             return completion(nil)
         }
-        let adapter = PowerChanges.Adapter(commands.index, address, on: kernel.loop)
+        let adapter = PowerChanges.Adapter(address, at: commands.index, on: kernel.loop)
         endSteps()
         steps.append(adapter)
         PowerChanges.beginStep(on: adapter)

@@ -79,9 +79,7 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     nonisolated(nonsending) func features(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> LEFeatures {
-        let call = Promise<LEFeatures, BluetoothError>()
-        commands.send(LEReadLocalSupportedFeatures()) { call.resolve($0.mapError { $0.about(operation) }) }
-        return try await call.value(operation, timeout: .seconds(10), on: loop)
+        try await commands.answer(to: LEReadLocalSupportedFeatures(), operation)
     }
 
     /// Ends the declared scan, if it runs, and starts it again; whatever was known of the controller's is forgotten.
@@ -121,22 +119,15 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     }
 
     private func perform(_ step: ScannerStateMachine.Step) {
-        let isExtended = machine.family == .extended
         switch step {
         case .readSupportedCommands:
             commands.send(HCIReadLocalSupportedCommands()) { [self] in finish(step, $0.map { $0.scanFamily }) }
         case .endDiscovery(let types): endDiscovery(types)
-        case .disable, .enable:
-            let isOn = step == .enable
-            if isExtended {
-                send(LESetExtendedScanEnable(isEnabled: isOn), for: step)
-            } else {
-                send(LESetScanEnable(isOn), for: step)
-            }
+        case .disable, .enable: send(enableCommand(step == .enable), for: step)
         case .setParameters(let settings):
             if settings.isDiscovery { hideScanner() }
             let (type, policy) = (ownAddress.type, settings.filterPolicy)
-            if isExtended {
+            if machine.family == .extended {
                 send(
                     LESetExtendedScanParameters(
                         ownAddressType: type, filterPolicy: policy, le1M: settings.le1M, leCoded: settings.leCoded),
@@ -146,6 +137,10 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
                 send(LESetScanParameters(timing: timing, ownAddressType: type, filterPolicy: policy), for: step)
             }
         }
+    }
+
+    private func enableCommand(_ isOn: Bool) -> any HCICommand {
+        if machine.family == .extended { LESetExtendedScanEnable(isEnabled: isOn) } else { LESetScanEnable(isOn) }
     }
 
     private func send(_ command: some HCICommand, for step: ScannerStateMachine.Step) {
@@ -194,12 +189,10 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
             timers.privateAddress = nil
             return
         }
-        let timer = loop.makeTimer(of: self) { scanner in
+        timers.privateAddress = loop.makeTimer(of: self, after: Self.privateAddressTime) { scanner in
             scanner.machine.beginAnew()
             if scanner.machine.request != nil { scanner.advance() }
         }
-        timer.set(after: Self.privateAddressTime)
-        timers.privateAddress = timer
     }
 
     private func fail(_ error: BluetoothError) {
@@ -225,11 +218,7 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     func end(_ reason: BluetoothError, isForGood: Bool) {
         (timers, scanMark) = ((nil, nil, nil), nil)
         // No other program would end the scan, and a kernel that believes in a discovery starts no connection.
-        let isSwitchedOff =
-            machine.mayBeOn
-            && (machine.family == .extended
-                ? commands.sendLast(LESetExtendedScanEnable(isEnabled: false))
-                : commands.sendLast(LESetScanEnable(false)))
+        let isSwitchedOff = machine.mayBeOn && commands.sendLast(enableCommand(false))
         if isSwitchedOff || (isForGood && machine.leavesDiscovery) {
             management.perform(ManagementStopDiscovery(machine.typesToEnd), on: commands.index) { _ in }
         }
@@ -249,9 +238,7 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     ///
     /// The result is ignored if it is not available: without CAP_NET_ADMIN a discovery cannot be ended.
     private func endDiscovery(_ types: ManagementAddressTypes) {
-        let timer = loop.makeTimer(of: self) { $0.discoveryEnded(.unknown) }
-        timer.set(after: .seconds(2))
-        timers.discovery = timer
+        timers.discovery = loop.makeTimer(of: self, after: .seconds(2)) { $0.discoveryEnded(.unknown) }
         management.perform(ManagementStopDiscovery(types), on: commands.index) { [self] failure in
             discoveryEnded(ScannerStateMachine.DiscoveryEnd(failure))
         }
@@ -266,10 +253,7 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     }
 
     func receive(_ notice: AdapterNotice) {
-        if case .discovering(commands.index, let types, let isOn) = notice { discoveryChanged(types, isOn: isOn) }
-    }
-
-    private func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
+        guard case .discovering(commands.index, let types, let isOn) = notice else { return }
         machine.discoveryChanged(types, isOn: isOn)
         if machine.request != nil { advance() }
     }
@@ -296,7 +280,6 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     }
 
     private func restartHold() {
-        timers.hold?.cancel()
         timers.hold = nil
         advance()
     }
@@ -305,13 +288,11 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     private func updateHoldTimer() {
         guard let hold = machine.hold, machine.request != nil else { return timers.hold = nil }
         guard timers.hold == nil else { return }
-        let timer = loop.makeTimer(of: self) { scanner in
+        timers.hold = loop.makeTimer(of: self, after: hold.limit) { scanner in
             scanner.timers.hold = nil
             scanner.machine.holdEnded()
             scanner.advance()
         }
-        timer.set(after: hold.limit)
-        timers.hold = timer
     }
 }
 

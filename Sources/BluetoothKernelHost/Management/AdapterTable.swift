@@ -20,9 +20,10 @@ final class AdapterTable<Value: AdapterTableValue & Sendable>: Sendable {
     struct Key: Hashable {
         private let loop: ObjectIdentifier
         private let address: BluetoothAddress
+        private let index: UInt16?
 
-        init(_ address: BluetoothAddress, on loop: EventLoop) {
-            (self.loop, self.address) = (ObjectIdentifier(loop), address)
+        init(_ address: BluetoothAddress, at index: UInt16? = nil, on loop: EventLoop) {
+            (self.loop, self.address, self.index) = (ObjectIdentifier(loop), address, index)
         }
     }
 

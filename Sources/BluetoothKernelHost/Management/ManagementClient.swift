@@ -18,7 +18,7 @@ package final class ManagementClient {
     private var followers: [Follower] = []
     private var sockets = Sockets()
     private var requests: [Request] = []
-    private var overdueTimer: LoopTimer?
+    private lazy var overdueTimer = loop.makeTimer(of: self) { $0.giveUpOverdue() }
     /// The pauses of calls for which the kernel was busy.
     private var pauses: [ObjectIdentifier: LoopTimer] = [:]
     private var end: BluetoothError?
@@ -35,22 +35,16 @@ package final class ManagementClient {
     }
 
     /// The time limit for the kernel's reply. Powering on a controller that hangs takes it the longest.
-    package static let answerLimit = Duration.seconds(10)
-    /// The number of times that a command is sent again to a busy kernel.
-    private static let repetitions = 20
+    private static let answerLimit = Duration.seconds(10)
 
     private struct Request {
-        let call: any Call
+        let call: any ManagementCall
         let index: UInt16
-        /// The socket it was sent on; nil while it is queued.
-        var socket: UInt64?
-        /// The time limit, once it has been sent.
-        var deadline = KernelInstant.distantPast
-        /// Whether sending failed.
-        var hasFailed = false
+        /// The socket it was sent on, and the time limit; nil while it is queued.
+        var sent: (socket: UInt64, deadline: KernelInstant)?
 
         func hasSameKey(as other: Request) -> Bool {
-            index == other.index && call.opcode == other.call.opcode
+            index == other.index && call.command.opcode == other.call.command.opcode
         }
     }
 
@@ -84,32 +78,24 @@ package final class ManagementClient {
 
     /// Sends a command and returns the reply. Most commands need CAP_NET_ADMIN.
     ///
-    /// The kernel accepts each command only once at a time for each adapter, so a second call waits for the first.
+    /// The kernel accepts each command only once at a time for each adapter, so a second call waits for the first. With
+    /// `whenIdle` the command is repeated for two seconds while the kernel answers that it is busy with an earlier change.
     @discardableResult
     package nonisolated(nonsending) func send<Command: ManagementCommand>(
-        _ command: Command, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
+        _ command: Command, to index: UInt16 = ManagementPacket.noController, whenIdle: Bool = false,
+        timeout: Duration? = nil
     ) async throws(BluetoothError) -> Command.Reply {
         let promise = Promise<Command.Reply, BluetoothError>()
-        enqueue(TypedCall(command, .promise(promise)), to: index)
-        return try await promise.value(Self.operation(command, index), timeout: timeout, on: loop)
-    }
-
-    /// Sends a command as ``send(_:to:timeout:)`` does, and repeats it for two seconds while the kernel answers that it
-    /// is busy with an earlier change.
-    @discardableResult
-    package nonisolated(nonsending) func sendWhenIdle<Command: ManagementCommand>(
-        _ command: Command, to index: UInt16
-    ) async throws(BluetoothError) -> Command.Reply {
-        let promise = Promise<Command.Reply, BluetoothError>()
-        enqueue(TypedCall(command, .promise(promise), repetitions: Self.repetitions), to: index)
-        return try await promise.value(Self.operation(command, index), timeout: .seconds(12), on: loop)
+        enqueue(TypedManagementCall(command, .promise(promise), whenIdle: whenIdle), to: index)
+        let limit = timeout ?? (whenIdle ? .seconds(12) : Self.answerLimit)
+        return try await promise.value(Self.operation(command, index), timeout: limit, on: loop)
     }
 
     /// Sends a command and passes the reply to `completion`, on the loop.
     package func post<Command: ManagementCommand>(
         _ command: Command, to index: UInt16, completion: @escaping (Result<Command.Reply, BluetoothError>) -> Void
     ) {
-        enqueue(TypedCall(command, .completion(completion)), to: index)
+        enqueue(TypedManagementCall(command, .completion(completion)), to: index)
     }
 
     /// Posts a command of any type, whose reply does not matter, and passes its failure to `completion`. With `whenIdle`
@@ -118,12 +104,11 @@ package final class ManagementClient {
         _ command: some ManagementCommand, on index: UInt16, whenIdle: Bool = false,
         isAbandoned: @escaping () -> Bool = { false }, completion: @escaping (BluetoothError?) -> Void
     ) {
-        let call = TypedCall(
-            command, .done(completion, isAbandoned: isAbandoned), repetitions: whenIdle ? Self.repetitions : 0)
+        let call = TypedManagementCall(command, .done(completion, isAbandoned: isAbandoned), whenIdle: whenIdle)
         enqueue(call, to: index)
     }
 
-    private func enqueue(_ call: some Call, to index: UInt16) {
+    private func enqueue(_ call: any ManagementCall, to index: UInt16) {
         if let end { return call.finish(end) }
         guard requests.count < 64 else {
             let operation = Self.operation(call.command, index)
@@ -140,12 +125,10 @@ package final class ManagementClient {
             return request.call.finish(failure)
         }
         let id = ObjectIdentifier(request.call)
-        let timer = loop.makeTimer(of: self) { client in
+        pauses[id] = loop.makeTimer(of: self, after: .milliseconds(100)) { client in
             client.pauses[id] = nil
             client.enqueue(request.call, to: request.index)
         }
-        timer.set(after: .milliseconds(100))
-        pauses[id] = timer
     }
 
     /// Sends a command just before ``close(_:)``, ahead of those that wait; its reply is not received.
@@ -167,21 +150,22 @@ package final class ManagementClient {
     /// An abandoned request keeps its place until the kernel replies, so that its reply is not taken for another's, or
     /// until the reply is overdue, when its socket is replaced.
     private func sendWaiting() {
-        requests.removeAll { $0.socket == nil && $0.call.isAbandoned }
+        let queue = requests.filter { $0.sent != nil || !$0.call.isAbandoned }
+        requests = []
         var failures: [(Request, BluetoothError)] = []
-        for position in requests.indices where requests[position].socket == nil {
-            let request = requests[position]
-            if requests[..<position].contains(where: { !$0.hasFailed && $0.hasSameKey(as: request) }) { continue }
+        for var request in queue {
             do {
-                requests[position].socket = try transmit(request.call.command, to: request.index)
-                requests[position].deadline = loop.now.advanced(by: Self.answerLimit)
+                if request.sent == nil, !requests.contains(where: { $0.hasSameKey(as: request) }) {
+                    let socket = try transmit(request.call.command, to: request.index)
+                    request.sent = (socket, loop.now.advanced(by: Self.answerLimit))
+                }
+                requests.append(request)
             } catch {
                 failures.append((request, error))
-                requests[position].hasFailed = true
             }
         }
-        if !failures.isEmpty { requests.removeAll { $0.hasFailed } }
-        setOverdueTimer()
+        let first = requests.lazy.compactMap { $0.sent?.deadline }.min()
+        if let first { overdueTimer.set(at: first) } else { overdueTimer.cancel() }
         for (request, error) in failures { finish(request, error) }
     }
 
@@ -203,27 +187,17 @@ package final class ManagementClient {
         }
     }
 
-    private func setOverdueTimer() {
-        guard let first = requests.lazy.filter({ $0.socket != nil }).map(\.deadline).min() else {
-            overdueTimer?.cancel()
-            return
-        }
-        if overdueTimer == nil {
-            overdueTimer = loop.makeTimer(of: self) { $0.giveUpOverdue() }
-        }
-        overdueTimer?.set(at: first)
-    }
-
     /// Fails the requests with an overdue reply, so that those behind them are sent.
     ///
     /// A late reply must not be taken for theirs. The kernel replies on the socket of the request, so they are sent on
     /// another.
     private func giveUpOverdue() {
         let now = loop.now
-        let overdue = requests.filter { $0.socket != nil && $0.deadline <= now }
-        requests.removeAll { $0.socket != nil && $0.deadline <= now }
+        func isOverdue(_ request: Request) -> Bool { request.sent.map { $0.deadline <= now } ?? false }
+        let overdue = requests.filter(isOverdue)
+        requests.removeAll(where: isOverdue)
         var loss: BluetoothError?
-        if let current = sockets.current, overdue.contains(where: { $0.socket == current }) {
+        if let current = sockets.current, overdue.contains(where: { $0.sent?.socket == current }) {
             sockets.current = nil
             // Followers stay registered; a socket that cannot be opened would have to be reported then.
             if !followers.isEmpty {
@@ -238,7 +212,7 @@ package final class ManagementClient {
         for request in overdue {
             let operation = Self.operation(request.call.command, request.index)
             log.debug("never answered: \(operation)")
-            report(.unanswered(request.index, request.call.opcode))
+            report(.unanswered(request.index, request.call.command.opcode))
             finish(request, .timedOut(operation, after: Self.answerLimit))
         }
         if let loss { lose(loss) } else { sendWaiting() }
@@ -246,7 +220,8 @@ package final class ManagementClient {
 
     /// Closes the unused sockets without an outstanding reply.
     private func closeUnusedSockets() {
-        for (id, socket) in sockets.all where id != sockets.current && !requests.contains(where: { $0.socket == id }) {
+        for (id, socket) in sockets.all
+        where id != sockets.current && !requests.contains(where: { $0.sent?.socket == id }) {
             // Events queued before the new socket was opened do not arrive on that one.
             while receiveOne(from: socket, id) {}
             sockets.all[id] = nil
@@ -324,7 +299,7 @@ package final class ManagementClient {
     ) -> Received {
         guard
             let position = requests.firstIndex(where: {
-                $0.socket == id && $0.index == index && $0.call.opcode == opcode
+                $0.sent?.socket == id && $0.index == index && $0.call.command.opcode == opcode
             })
         else { return Received() }
         let request = requests.remove(at: position)
@@ -362,83 +337,12 @@ package final class ManagementClient {
         guard end == nil else { return }
         end = reason
         followers = []
-        overdueTimer = nil
+        overdueTimer.cancel()
         for socket in sockets.all.values { socket.close() }
         sockets.all = [:]
         sockets.current = nil
         let ended = requests
         requests = []
         for request in ended { request.call.finish(reason) }
-    }
-}
-
-/// A command, and the caller that waits for its reply.
-private protocol Call: AnyObject {
-    var command: any ManagementCommand { get }
-    /// Whether the caller has stopped waiting.
-    var isAbandoned: Bool { get }
-    /// Decodes and keeps the reply, and returns it.
-    func receive(_ reply: RawSpan) throws(TruncatedBytes) -> any ManagementReply
-    /// Whether the command of a busy kernel is to be sent once more.
-    func takeRepetition() -> Bool
-    /// Passes the reply, or a failure, to the caller.
-    func finish(_ failure: BluetoothError?)
-}
-
-extension Call {
-    var opcode: ManagementOpcode { command.opcode }
-}
-
-private final class TypedCall<Command: ManagementCommand>: Call {
-    enum Caller {
-        case promise(Promise<Command.Reply, BluetoothError>)
-        case completion((Result<Command.Reply, BluetoothError>) -> Void)
-        case done((BluetoothError?) -> Void, isAbandoned: () -> Bool)
-    }
-
-    private let typed: Command
-    private let caller: Caller
-    private var repetitions: Int
-    private var reply: Command.Reply?
-
-    init(_ command: Command, _ caller: Caller, repetitions: Int = 0) {
-        (typed, self.caller, self.repetitions) = (command, caller, repetitions)
-    }
-
-    var command: any ManagementCommand { typed }
-
-    var isAbandoned: Bool {
-        switch caller {
-        case .promise(let promise): promise.isResolved
-        case .completion: false
-        case .done(_, let isAbandoned): isAbandoned()
-        }
-    }
-
-    func receive(_ reply: RawSpan) throws(TruncatedBytes) -> any ManagementReply {
-        var reader = ByteReader(reply)
-        let reply = try Command.Reply(reading: &reader)
-        self.reply = reply
-        return reply
-    }
-
-    func takeRepetition() -> Bool {
-        repetitions -= 1
-        return repetitions >= 0 && !isAbandoned
-    }
-
-    func finish(_ failure: BluetoothError?) {
-        let answer: Result<Command.Reply, BluetoothError>
-        switch (failure, reply) {
-        case (let failure?, _): answer = .failure(failure)
-        case (nil, let reply?): answer = .success(reply)
-        // Without a failure it has been received.
-        case (nil, nil): return
-        }
-        switch caller {
-        case .promise(let promise): promise.resolve(answer)
-        case .completion(let completion): completion(answer)
-        case .done(let completion, _): completion(failure)
-        }
     }
 }

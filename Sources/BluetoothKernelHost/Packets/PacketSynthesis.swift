@@ -103,17 +103,16 @@ package final class PacketSynthesis: Sendable {
     // MARK: Links
 
     fileprivate func makeHandle() -> ConnectionHandle {
-        state.withLock { state in
-            state.lastHandle = state.lastHandle >= 0x0EFF ? 0x0E00 : state.lastHandle + 1
-            return ConnectionHandle(rawValue: state.lastHandle)
-        }
+        ConnectionHandle(rawValue: state.withLock { Self.next(in: 0x0E00...0x0EFF, after: &$0.lastHandle) })
     }
 
     fileprivate func makeChannel() -> UInt16 {
-        state.withLock { state in
-            state.lastChannel = state.lastChannel >= 0x007F ? 0x0040 : state.lastChannel + 1
-            return state.lastChannel
-        }
+        state.withLock { Self.next(in: 0x0040...0x007F, after: &$0.lastChannel) }
+    }
+
+    private static func next(in numbers: ClosedRange<UInt16>, after last: inout UInt16) -> UInt16 {
+        last = last >= numbers.upperBound ? numbers.lowerBound : last + 1
+        return last
     }
 }
 

@@ -27,7 +27,7 @@ extension PairingEvent {
             guard let passkey = Passkey(event.passkey) else { return nil }
             self = .question(.show(passkey, enteredCount: Int(event.enteredCount)), device.address)
         } else if let event = try packet.as(ManagementAuthenticationFailed.self) {
-            device = event.address
+            device = event.value.address
             self = .failed(device.address, .rejected)
         } else {
             return nil

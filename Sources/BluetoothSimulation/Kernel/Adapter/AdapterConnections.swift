@@ -217,10 +217,7 @@ final class AdapterConnections: ControllerHost {
         guard let connection = connection(of: end), connection.isCentral, parameters.isValid else { return }
         adapter.send(
             ManagementNewConnectionParameters(
-                DeviceConnectionParameters(
-                    address: connection.peer, intervalMinimum: parameters.intervalMinimum,
-                    intervalMaximum: parameters.intervalMaximum, latency: parameters.latency,
-                    supervisionTimeout: parameters.supervisionTimeout),
+                DeviceConnectionParameters(address: connection.peer, parameters),
                 isStored: connection.peer.randomKind != .resolvablePrivate))
         adapter.perform(LEConnectionUpdate(end.handle, parameters))
     }

@@ -22,7 +22,7 @@ final class AdapterPairing {
 
     func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case let command as ManagementPairDevice: pair(command.address, command.capability, for: request)
+        case let command as ManagementPairDevice: pair(command.value.address, command.value.detail, for: request)
         case let command as ManagementCancelPairDevice:
             let device = command.value
             guard

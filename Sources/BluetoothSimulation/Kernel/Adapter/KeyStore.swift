@@ -93,14 +93,6 @@ final class KeyStore {
     }
 }
 
-extension DeviceConnectionParameters {
-    fileprivate var values: LEConnectionParameters {
-        LEConnectionParameters(
-            intervalMinimum: intervalMinimum, intervalMaximum: intervalMaximum, latency: latency,
-            supervisionTimeout: supervisionTimeout)
-    }
-}
-
 extension LongTermKey.Kind {
     var isSecureConnections: Bool { self == .unauthenticated || self == .authenticated || self == .debug }
 

@@ -217,7 +217,7 @@ final class SimulatedAdapter {
         case is ManagementGetConnections: devices.getConnections(for: request)
         case let command as ManagementGetConnectionInformation:
             devices.getConnectionInformation(command.value, for: request)
-        case let command as ManagementAddDevice: devices.add(command.address, command.action, for: request)
+        case let command as ManagementAddDevice: devices.add(command.value.address, command.value.detail, for: request)
         case let command as ManagementRemoveDevice: devices.remove(command.value, for: request)
         case is any ManagementSettingCommand, is ManagementReadControllerInformation, is ManagementSetIOCapability,
             is ManagementSetAppearance, is ManagementGetPHYConfiguration, is ManagementSetPHYConfiguration:
