@@ -159,9 +159,9 @@ public struct ATTAttributeDataList: ~Escapable {
     @_lifetime(copy pdu)
     @_lifetime(pdu: copy pdu)
     init(_ pdu: inout PDUReader) throws(ATTDecodingError) {
-        let list = try pdu.readEntries(withHandles: 2)
-        valueLength = list.valueLength
-        reader = list.entries
+        let entryLength = try pdu.readEntryLength(atLeast: 2)
+        valueLength = entryLength - 2
+        reader = try pdu.readEntries(of: entryLength)
     }
 
     /// The length of every entry in bytes: a handle and the value.
@@ -219,9 +219,9 @@ public struct ATTGroupAttributeDataList: ~Escapable {
     @_lifetime(copy pdu)
     @_lifetime(pdu: copy pdu)
     init(_ pdu: inout PDUReader) throws(ATTDecodingError) {
-        let list = try pdu.readEntries(withHandles: 4)
-        valueLength = list.valueLength
-        reader = list.entries
+        let entryLength = try pdu.readEntryLength(atLeast: 4)
+        valueLength = entryLength - 4
+        reader = try pdu.readEntries(of: entryLength)
     }
 
     /// The length of every entry in bytes: two handles and the value.
@@ -290,14 +290,6 @@ public struct ATTLengthValueList: ~Escapable {
     /// The number of remaining bytes, lengths included.
     @inlinable public var byteCount: Int { reader.remaining }
 
-    /// The number of remaining entries, O(n).
-    public var count: Int {
-        var rest = self
-        var count = 0
-        while rest.next() != nil { count += 1 }
-        return count
-    }
-
     /// Removes and returns the first entry; nil at the end of the list.
     @inlinable
     @_lifetime(copy self)
@@ -342,14 +334,6 @@ public struct ATTHandleLengthValueList: ~Escapable {
             throw pdu.malformed(
                 .truncated(needed: error.needed, available: error.available), at: offset + error.offset)
         }
-    }
-
-    /// The number of remaining entries, O(n).
-    public var count: Int {
-        var rest = self
-        var count = 0
-        while rest.next() != nil { count += 1 }
-        return count
     }
 
     /// Removes and returns the first entry; nil at the end of the list.

@@ -187,11 +187,13 @@ struct MutationTests {
             expected = list.count
             while let entry = list.next() { found += entry.value.byteCount == list.valueLength ? 1 : 1000 }
         case .readMultipleVariableResponse(var list):
-            expected = list.count
-            while let entry = list.next() { found += entry.value.byteCount <= entry.length ? 1 : 1000 }
+            while let entry = list.next() {
+                found += 1
+                expected += entry.value.byteCount <= entry.length ? 1 : 1000
+            }
         case .multipleHandleValueNotification(var list):
-            expected = list.count
             while list.next() != nil { found += 1 }
+            expected = found
         default: return
         }
         if found != expected || found == 0 { Issue.record("\(bytes.hexadecimal): \(found) of \(expected) entries") }

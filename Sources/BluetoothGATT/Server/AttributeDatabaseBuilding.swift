@@ -313,9 +313,7 @@ private struct AttributeDatabaseBuilder {
     ) throws(AttributeDatabaseError) -> ([AttributeDatabase.Attribute], [DatabaseLayout.Service]) {
         guard !includes.isEmpty else { return (attributes, layouts) }
         let earlier = database.attributes.compactMap { declaration in
-            declaration.declaredService.map {
-                Service(uuid: $0, handles: AttributeHandleRange(start: declaration.handle, end: declaration.groupEnd))
-            }
+            declaration.declaredService.map { Service(uuid: $0, handles: declaration.group) }
         }
         for include in includes {
             guard let included = service(for: include, among: earlier + services) else {

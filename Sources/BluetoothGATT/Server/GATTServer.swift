@@ -235,18 +235,16 @@ extension GATTServer {
             try readByType(range, type: type, known: known, database: database, into: &writer)
             if type == .databaseHash { didReadHash() }
         case .readByGroupTypeRequest(let range, let type):
-            try readByGroupType(range, type: type, database: database, into: &writer)
+            try readByType(range, type: type, isGrouped: true, known: known, database: database, into: &writer)
         case .readRequest(let handle):
             try read(handle, known: known, database: database, into: &writer)
             if !client.isChangeAware, database.attribute(at: handle)?.type == .databaseHash { didReadHash() }
         case .readBlobRequest(let handle, let offset):
             try readBlob(handle, offset: Int(offset), known: known, database: database, into: &writer)
         case .readMultipleRequest(let handles):
-            var response = ATTReadMultipleResponseBuilder()
-            try readMultiple(handles, known: known, database: database, into: &writer) { response.append($0, to: &$1) }
+            try readMultiple(handles, variable: false, known: known, database: database, into: &writer)
         case .readMultipleVariableRequest(let handles):
-            var response = ATTReadMultipleVariableResponseBuilder()
-            try readMultiple(handles, known: known, database: database, into: &writer) { response.append($0, to: &$1) }
+            try readMultiple(handles, variable: true, known: known, database: database, into: &writer)
         case .writeRequest(let handle, let value):
             return try writeValue(handle, value, known: known, database: &database, into: &writer)
         case .writeCommand(let handle, let value):

@@ -75,14 +75,15 @@ extension GATTServer {
     }
 
     /// Answers a Read Multiple Request (Core Vol 3 Part F §3.4.4.7) or a Read Multiple Variable Request (§3.4.4.11) with
-    /// as many values as `append` adds to the response.
+    /// as many values as fit into the response.
     func readMultiple(
-        _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
-        into writer: inout ByteWriter, _ append: (RawSpan, inout ByteWriter) -> Bool
+        _ handles: borrowing ATTHandleList, variable: Bool, known: ProgramAnswers,
+        database: borrowing AttributeDatabase, into writer: inout ByteWriter
     ) throws(Interruption) {
+        var response = ATTReadMultipleResponseBuilder(variable: variable)
         for attribute in try readable(handles, known: known, in: database) {
             let value = try value(of: attribute, known: known)
-            guard append(value.bytes.span.bytes, &writer) else { break }
+            guard response.append(value.bytes.span.bytes, to: &writer) else { break }
         }
     }
 
