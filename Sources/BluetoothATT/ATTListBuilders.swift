@@ -85,7 +85,7 @@ public struct ATTFindInformationResponseBuilder: Sendable {
     public mutating func append(
         _ handle: AttributeHandle, type: BluetoothUUID, to writer: inout ByteWriter
     ) -> Bool {
-        entries.append(format: ATTInformationList.format(attributeTypeWidth(of: type)), to: &writer) {
+        entries.append(format: ATTInformationList.format(type.shortestWidth), to: &writer) {
             (writer) throws(BufferFull) in
             try writer.write(handle)
             try writer.write(attributeType: type)

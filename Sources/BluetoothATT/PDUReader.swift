@@ -127,14 +127,14 @@ extension ByteReader {
     /// Reads a handle.
     @inlinable
     @_lifetime(self: copy self)
-    mutating func readHandle() throws(TruncatedBytes) -> AttributeHandle {
+    public mutating func readHandle() throws(TruncatedBytes) -> AttributeHandle {
         AttributeHandle(try readUInt16())
     }
 
     /// Reads two handles as a range; the start may be above the end.
     @inlinable
     @_lifetime(self: copy self)
-    mutating func readHandleRange() throws(TruncatedBytes) -> AttributeHandleRange {
+    public mutating func readHandleRange() throws(TruncatedBytes) -> AttributeHandleRange {
         let both = try readUInt32()
         return AttributeHandleRange(
             start: AttributeHandle(UInt16(truncatingIfNeeded: both)),

@@ -231,7 +231,7 @@ struct MutationTests {
         #expect(known.count == 31)
         for opcode in UInt8.min...UInt8.max where !known.contains(opcode) {
             #expect(!ATTOpcode(opcode).isKnown)
-            #expect(ATTOpcode(opcode).direction == .clientToServer)
+            #expect(ATTOpcode(opcode).isSentByClient)
             for body in [[], [0], [UInt8](repeating: 0xFF, count: 22)] as [[UInt8]] {
                 let bytes = [opcode] + body
                 guard case .unknown = try ATTClientPDU(decoding: bytes.span.bytes) else {

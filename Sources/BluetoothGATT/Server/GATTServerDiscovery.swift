@@ -37,7 +37,7 @@ extension GATTServer {
             do throws(Interruption) {
                 guard attribute.type == type else { continue }
                 try check(.read, to: attribute, known: known)
-                let value = try value(of: attribute, known: known).bytes
+                let value = try value(of: attribute, known: known)
                 found = wanted.withUnsafeBytes { value.elementsEqual($0) }
             } catch {
                 guard case .refused = error else { throw error }
@@ -85,8 +85,7 @@ extension GATTServer {
             do throws(Interruption) {
                 try check(.read, to: attribute, known: known)
                 let value = try value(of: attribute, known: known)
-                let fits = response.append(
-                    handle, groupEnd: attribute.groupEnd, value: value.bytes.span.bytes, to: &writer)
+                let fits = response.append(handle, groupEnd: attribute.groupEnd, value: value.span.bytes, to: &writer)
                 guard fits else { return }
             } catch {
                 guard case .refused = error, response.count > 0 else { throw error }
