@@ -91,8 +91,8 @@ extension ATTClientPDU {
             self = .writeCommand(handle, value: reader.readValue())
         case .signedWriteCommand:
             let handle = try reader.readHandle()
-            let signed = try reader.readSignedValue()
-            self = .signedWriteCommand(handle, value: signed.value, signature: signed.signature)
+            let value = try reader.readSignedValue()
+            self = .signedWriteCommand(handle, value: value, signature: try reader.readSignature())
         default:
             self = .unknown(reader.opcode, parameters: reader.readValue())
         }

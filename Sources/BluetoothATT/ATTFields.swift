@@ -64,28 +64,23 @@ extension ByteWriter {
         try write(opcode.rawValue)
     }
 
-    mutating func write(_ handle: AttributeHandle) throws(BufferFull) {
+    package mutating func write(_ handle: AttributeHandle) throws(BufferFull) {
         try write(handle.rawValue)
     }
 
-    mutating func write(_ range: AttributeHandleRange) throws(BufferFull) {
+    package mutating func write(_ range: AttributeHandleRange) throws(BufferFull) {
         try write(UInt32(range.start.rawValue) | UInt32(range.end.rawValue) << 16)
     }
 
     /// Writes an attribute type in 16 bits where its UUID has a 16-bit form, otherwise in 128
     /// (Core Vol 3 Part F §3.2.1).
-    mutating func write(attributeType type: BluetoothUUID) throws(BufferFull) {
+    package mutating func write(attributeType type: BluetoothUUID) throws(BufferFull) {
         if let short = type.uint16 {
             try write(short)
         } else {
             try write(type, width: .bits128)
         }
     }
-}
-
-/// The width of `type` in a PDU; ATT has no 32-bit UUIDs (Core Vol 3 Part F §3.2.1).
-func attributeTypeWidth(of type: BluetoothUUID) -> BluetoothUUID.Width {
-    type.shortestWidth == .bits16 ? .bits16 : .bits128
 }
 
 /// The bytes of `value` in hexadecimal, or a dash when it is empty.

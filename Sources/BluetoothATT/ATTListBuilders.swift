@@ -85,7 +85,7 @@ public struct ATTFindInformationResponseBuilder: Sendable {
     public mutating func append(
         _ handle: AttributeHandle, type: BluetoothUUID, to writer: inout ByteWriter
     ) -> Bool {
-        entries.append(format: ATTInformationList.format(attributeTypeWidth(of: type)), to: &writer) {
+        entries.append(format: ATTInformationList.format(type.shortestWidth), to: &writer) {
             (writer) throws(BufferFull) in
             try writer.write(handle)
             try writer.write(attributeType: type)
@@ -111,83 +111,52 @@ public struct ATTFindByTypeValueResponseBuilder: Sendable {
     }
 }
 
-/// A builder of a Read By Type Response, whose values all have one length (Core Vol 3 Part F §3.4.4.2).
+/// A builder of a Read By Type Response or a Read By Group Type Response, whose values all have one length
+/// (Core Vol 3 Part F §3.4.4.2, §3.4.4.10).
 public struct ATTReadByTypeResponseBuilder: Sendable {
-    private var entries = EntryWriter(.readByTypeResponse)
+    private var entries: EntryWriter
+    private let isGrouped: Bool
 
-    /// A builder of a response without entries.
-    public init() {}
+    /// A builder of a response without entries; `isGrouped` selects Read By Group Type.
+    public init(isGrouped: Bool = false) {
+        self.isGrouped = isGrouped
+        entries = EntryWriter(isGrouped ? .readByGroupTypeResponse : .readByTypeResponse)
+    }
 
     /// The number of entries written.
     public var count: Int { entries.count }
 
-    /// Appends an attribute and its value, truncated to ``ATTValueLimits/readByType``; returns whether the entry fits
-    /// and has the length of the previous ones.
+    /// Appends an attribute, the end of its group if the response has groups, and its value, truncated to
+    /// ``ATTValueLimits/readByType`` or ``ATTValueLimits/readByGroupType``; returns whether the entry fits and has the
+    /// length of the previous ones.
     public mutating func append(
-        _ handle: AttributeHandle, value: RawSpan, to writer: inout ByteWriter
+        _ handle: AttributeHandle, groupEnd: AttributeHandle = .none, value: RawSpan, to writer: inout ByteWriter
     ) -> Bool {
-        let value = value.prefix(ATTValueLimits(mtu: writer.capacity).readByType)
-        return entries.append(format: UInt8(truncatingIfNeeded: 2 + value.byteCount), to: &writer) {
-            (writer) throws(BufferFull) in
+        let limits = ATTValueLimits(mtu: writer.capacity)
+        let value = value.prefix(isGrouped ? limits.readByGroupType : limits.readByType)
+        let length = (isGrouped ? 4 : 2) + value.byteCount
+        return entries.append(format: UInt8(truncatingIfNeeded: length), to: &writer) { (writer) throws(BufferFull) in
             try writer.write(handle)
+            if isGrouped { try writer.write(groupEnd) }
             try writer.write(value)
         }
     }
 }
 
-/// A builder of a Read By Group Type Response, whose values all have one length (Core Vol 3 Part F §3.4.4.10).
-public struct ATTReadByGroupTypeResponseBuilder: Sendable {
-    private var entries = EntryWriter(.readByGroupTypeResponse)
-
-    /// A builder of a response without entries.
-    public init() {}
-
-    /// The number of entries written.
-    public var count: Int { entries.count }
-
-    /// Appends a group and the value of its first attribute, truncated to ``ATTValueLimits/readByGroupType``; returns
-    /// whether the entry fits and has the length of the previous ones.
-    public mutating func append(
-        _ range: AttributeHandleRange, value: RawSpan, to writer: inout ByteWriter
-    ) -> Bool {
-        let value = value.prefix(ATTValueLimits(mtu: writer.capacity).readByGroupType)
-        return entries.append(format: UInt8(truncatingIfNeeded: 4 + value.byteCount), to: &writer) {
-            (writer) throws(BufferFull) in
-            try writer.write(range)
-            try writer.write(value)
-        }
-    }
-}
-
-/// A builder of a Read Multiple Response (Core Vol 3 Part F §3.4.4.8).
-///
-/// The values follow each other and are truncated at the ATT_MTU, so that every request has a response.
-public struct ATTReadMultipleResponseBuilder: Sendable {
-    private var entries = EntryWriter(.readMultipleResponse)
-    private var isClosed = false
-
-    /// A builder of a response without values.
-    public init() {}
-
-    /// Appends a value, truncated at the ATT_MTU; returns whether all of it fits.
-    public mutating func append(_ value: RawSpan, to writer: inout ByteWriter) -> Bool {
-        guard !isClosed else { return false }
-        let cut = value.prefix(writer.remaining - (entries.count == 0 ? 1 : 0))
-        let fits = entries.append(to: &writer) { (writer) throws(BufferFull) in try writer.write(cut) }
-        isClosed = !fits || cut.byteCount < value.byteCount
-        return !isClosed
-    }
-}
-
-/// A builder of a Read Multiple Variable Response, which contains the values' lengths (Core Vol 3 Part F §3.4.4.12).
+/// A builder of a Read Multiple Response or a Read Multiple Variable Response, which contains the values' lengths
+/// (Core Vol 3 Part F §3.4.4.8, §3.4.4.12).
 ///
 /// The list is truncated at the ATT_MTU, even within a length, so that every request has a response.
-public struct ATTReadMultipleVariableResponseBuilder: Sendable {
-    private var entries = EntryWriter(.readMultipleVariableResponse)
+public struct ATTReadMultipleResponseBuilder: Sendable {
+    private var entries: EntryWriter
+    private let variable: Bool
     private var isClosed = false
 
     /// A builder of a response without values.
-    public init() {}
+    public init(variable: Bool) {
+        self.variable = variable
+        entries = EntryWriter(variable ? .readMultipleVariableResponse : .readMultipleResponse)
+    }
 
     /// Appends a value, truncated at the ATT_MTU; returns whether all of it fits.
     ///
@@ -195,18 +164,19 @@ public struct ATTReadMultipleVariableResponseBuilder: Sendable {
     public mutating func append(_ value: RawSpan, to writer: inout ByteWriter) -> Bool {
         guard !isClosed, let length = UInt16(exactly: value.byteCount) else { return false }
         let space = writer.remaining - (entries.count == 0 ? 1 : 0)
+        let header = variable ? 2 : 0
         let fits = entries.append(to: &writer) { (writer) throws(BufferFull) in
             switch space {
-            case 2...:
-                try writer.write(length)
-                try writer.write(value.prefix(space - 2))
+            case header...:
+                if variable { try writer.write(length) }
+                try writer.write(value.prefix(space - header))
             case 1:
                 try writer.write(UInt8(truncatingIfNeeded: length))
             default:
                 break
             }
         }
-        isClosed = !fits || space < 2 + value.byteCount
+        isClosed = !fits || space < header + value.byteCount
         return !isClosed
     }
 }

@@ -36,13 +36,7 @@ public struct ATTHandleList: ~Escapable {
     /// Removes and returns the first handle; nil at the end of the list.
     @inlinable
     @_lifetime(self: copy self)
-    public mutating func next() -> AttributeHandle? {
-        do {
-            return try reader.readHandle()
-        } catch {
-            return nil
-        }
-    }
+    public mutating func next() -> AttributeHandle? { try? reader.readHandle() }
 
     /// The remaining handles: `[0x0003, 0x0007]`.
     public var description: String {
@@ -87,7 +81,7 @@ public struct ATTInformationList: ~Escapable {
         reader = try pdu.readEntries(of: 2 + typeWidth.byteCount)
     }
 
-    /// The format field: 1 for 16-bit types, 2 for 128-bit types.
+    /// The format field: 1 for 16-bit types, 2 for all others, which take 128 bits (Core Vol 3 Part F §3.2.1).
     static func format(_ width: BluetoothUUID.Width) -> UInt8 { width == .bits16 ? 1 : 2 }
 
     /// The number of remaining entries.
@@ -97,11 +91,7 @@ public struct ATTInformationList: ~Escapable {
     @inlinable
     @_lifetime(self: copy self)
     public mutating func next() -> Entry? {
-        do {
-            return Entry(handle: try reader.readHandle(), type: try reader.readUUID(typeWidth))
-        } catch {
-            return nil
-        }
+        try? Entry(handle: reader.readHandle(), type: reader.readUUID(typeWidth))
     }
 
     /// The remaining entries: `[0x0001: 2800, 0x0002: 2803]`.
@@ -133,13 +123,7 @@ public struct ATTHandleRangeList: ~Escapable {
     /// The peer may send an invalid range; see ``AttributeHandleRange/isValid``.
     @inlinable
     @_lifetime(self: copy self)
-    public mutating func next() -> AttributeHandleRange? {
-        do {
-            return try reader.readHandleRange()
-        } catch {
-            return nil
-        }
-    }
+    public mutating func next() -> AttributeHandleRange? { try? reader.readHandleRange() }
 
     /// The remaining ranges: `[0x0001-0x0007, 0x0010-0xFFFF]`.
     public var description: String {
@@ -159,9 +143,9 @@ public struct ATTAttributeDataList: ~Escapable {
     @_lifetime(copy pdu)
     @_lifetime(pdu: copy pdu)
     init(_ pdu: inout PDUReader) throws(ATTDecodingError) {
-        let list = try pdu.readEntries(withHandles: 2)
-        valueLength = list.valueLength
-        reader = list.entries
+        let entryLength = try pdu.readEntryLength(atLeast: 2)
+        valueLength = entryLength - 2
+        reader = try pdu.readEntries(of: entryLength)
     }
 
     /// The length of every entry in bytes: a handle and the value.
@@ -219,9 +203,9 @@ public struct ATTGroupAttributeDataList: ~Escapable {
     @_lifetime(copy pdu)
     @_lifetime(pdu: copy pdu)
     init(_ pdu: inout PDUReader) throws(ATTDecodingError) {
-        let list = try pdu.readEntries(withHandles: 4)
-        valueLength = list.valueLength
-        reader = list.entries
+        let entryLength = try pdu.readEntryLength(atLeast: 4)
+        valueLength = entryLength - 4
+        reader = try pdu.readEntries(of: entryLength)
     }
 
     /// The length of every entry in bytes: two handles and the value.
@@ -290,14 +274,6 @@ public struct ATTLengthValueList: ~Escapable {
     /// The number of remaining bytes, lengths included.
     @inlinable public var byteCount: Int { reader.remaining }
 
-    /// The number of remaining entries, O(n).
-    public var count: Int {
-        var rest = self
-        var count = 0
-        while rest.next() != nil { count += 1 }
-        return count
-    }
-
     /// Removes and returns the first entry; nil at the end of the list.
     @inlinable
     @_lifetime(copy self)
@@ -342,14 +318,6 @@ public struct ATTHandleLengthValueList: ~Escapable {
             throw pdu.malformed(
                 .truncated(needed: error.needed, available: error.available), at: offset + error.offset)
         }
-    }
-
-    /// The number of remaining entries, O(n).
-    public var count: Int {
-        var rest = self
-        var count = 0
-        while rest.next() != nil { count += 1 }
-        return count
     }
 
     /// Removes and returns the first entry; nil at the end of the list.

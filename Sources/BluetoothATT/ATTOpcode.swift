@@ -1,17 +1,5 @@
 import BluetoothPrimitives
 
-/// The direction of a PDU.
-///
-/// Both devices can be client and server on one bearer, so a receiver selects ``ATTClientPDU`` or ``ATTServerPDU`` by
-/// the direction of the opcode.
-@frozen
-public enum ATTDirection: Sendable, Hashable {
-    /// Requests, commands and confirmations.
-    case clientToServer
-    /// Responses, notifications and indications.
-    case serverToClient
-}
-
 /// The six types of PDU (Core Vol 3 Part F §3.3).
 @frozen
 public enum ATTPDUType: Sendable, Hashable {
@@ -127,23 +115,13 @@ extension ATTOpcode {
 }
 
 extension ATTOpcode {
-    /// The method, the low six bits of the opcode (Core Vol 3 Part F §3.3.1).
-    @inlinable public var method: UInt8 { rawValue & 0x3F }
-
     /// Whether the command flag is set. A server ignores an unknown command, and answers another unknown opcode with
     /// ``ATTErrorCode/requestNotSupported`` (Core Vol 3 Part F §3.3.1).
     @inlinable public var isCommand: Bool { rawValue & 0x40 != 0 }
 
-    /// Whether the authentication signature flag is set: the PDU ends with a signature of twelve bytes
-    /// (Core Vol 3 Part F §3.3.1).
-    @inlinable public var hasAuthenticationSignature: Bool { rawValue & 0x80 != 0 }
-
-    /// The direction of a PDU with this opcode.
+    /// Whether a client sends this PDU: a request, a command or a confirmation.
     ///
     /// An unknown opcode counts as a client's, since the server is the side that refuses or ignores it.
-    @inlinable public var direction: ATTDirection { isSentByClient ? .clientToServer : .serverToClient }
-
-    /// Whether a client sends this PDU: a request, a command, a confirmation or an unknown opcode; see ``direction``.
     @inlinable public var isSentByClient: Bool {
         switch rawValue {
         case 0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x0D, 0x0F, 0x11, 0x13, 0x17, 0x19, 0x1B, 0x1D, 0x21, 0x23: false

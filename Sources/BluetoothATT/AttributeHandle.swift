@@ -106,6 +106,11 @@ public struct AttributeHandleRange: Hashable, Sendable {
         start <= handle && handle <= end
     }
 
+    /// The smallest range that contains both.
+    package func joined(with other: AttributeHandleRange) -> AttributeHandleRange {
+        AttributeHandleRange(start: min(start, other.start), end: max(end, other.end))
+    }
+
     /// The range as a `ClosedRange`, or nil when the start is above the end.
     @inlinable package var closedRange: ClosedRange<AttributeHandle>? {
         start <= end ? start...end : nil

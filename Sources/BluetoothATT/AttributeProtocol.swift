@@ -5,21 +5,12 @@ public enum AttributeProtocol {
     /// The ATT_MTU of an LE link before an exchange, in bytes (Core Vol 3 Part G §5.2.1).
     @inlinable public static var defaultMTU: Int { 23 }
 
-    /// The minimum ATT_MTU of an enhanced bearer, in bytes (Core Vol 3 Part G §5.3.1).
-    @inlinable public static var minimumEnhancedMTU: Int { 64 }
-
     /// The maximum length of an attribute value, in bytes (Core Vol 3 Part F §3.2.9).
     @inlinable public static var maximumAttributeValueLength: Int { 512 }
 
     /// The time in which a response or a confirmation must arrive; after it the bearer is unusable
     /// (Core Vol 3 Part F §3.3.3).
     @inlinable public static var transactionTimeout: Duration { .seconds(30) }
-
-    /// The L2CAP channel of the unenhanced bearer on an LE link (Core Vol 3 Part A §2.1).
-    @inlinable public static var channelIdentifier: UInt16 { 0x0004 }
-
-    /// The L2CAP protocol/service multiplexer of the unenhanced bearer on a BR/EDR link (Assigned Numbers §2.1).
-    @inlinable public static var protocolServiceMultiplexer: UInt16 { 0x001F }
 
     /// The L2CAP protocol/service multiplexer of enhanced bearers (Assigned Numbers §2.1).
     @inlinable public static var enhancedProtocolServiceMultiplexer: UInt16 { 0x0027 }
@@ -48,43 +39,30 @@ public struct ATTValueLimits: Hashable, Sendable {
     }
 
     @inlinable
-    func limit(header: Int, maximum: Int = .max) -> Int {
+    func limit(header: Int, maximum: Int = AttributeProtocol.maximumAttributeValueLength) -> Int {
         mtu > header ? min(mtu - header, maximum) : 0
     }
 
     /// The value bytes in a Handle Value Notification or Indication, or in the only entry of a multiple notification
     /// (Core Vol 3 Part F §3.4.7.1).
-    @inlinable public var notification: Int {
-        limit(header: 3, maximum: AttributeProtocol.maximumAttributeValueLength)
-    }
+    @inlinable public var notification: Int { limit(header: 3) }
 
     /// The value bytes in a Write Request or Write Command (Core Vol 3 Part F §3.4.5.1).
-    @inlinable public var write: Int {
-        limit(header: 3, maximum: AttributeProtocol.maximumAttributeValueLength)
-    }
-
-    /// The value bytes in a Signed Write Command, whose signature takes 12 bytes (Core Vol 3 Part F §3.4.5.4).
-    @inlinable public var signedWrite: Int {
-        limit(header: 15, maximum: AttributeProtocol.maximumAttributeValueLength)
-    }
+    @inlinable public var write: Int { limit(header: 3) }
 
     /// The bytes of the part in a Prepare Write Request (Core Vol 3 Part F §3.4.6.1).
-    @inlinable public var prepareWrite: Int {
-        limit(header: 5, maximum: AttributeProtocol.maximumAttributeValueLength)
-    }
+    @inlinable public var prepareWrite: Int { limit(header: 5) }
 
     /// The value bytes in a Read Response or Read Blob Response (Core Vol 3 Part F §3.4.4.4).
     ///
     /// Not limited to 512: after a response of exactly this length the value may continue.
-    @inlinable public var read: Int { limit(header: 1) }
+    @inlinable public var read: Int { limit(header: 1, maximum: .max) }
 
     /// The bytes of all values in a Read Multiple Response (Core Vol 3 Part F §3.4.4.8).
-    @inlinable public var readMultiple: Int { limit(header: 1) }
+    @inlinable public var readMultiple: Int { limit(header: 1, maximum: .max) }
 
     /// The value bytes that a Find By Type Value Request can match (Core Vol 3 Part F §3.4.3.3).
-    @inlinable public var findByTypeValue: Int {
-        limit(header: 7, maximum: AttributeProtocol.maximumAttributeValueLength)
-    }
+    @inlinable public var findByTypeValue: Int { limit(header: 7) }
 
     /// The value bytes in an entry of a Read By Type Response, whose one-byte length includes the handle
     /// (Core Vol 3 Part F §3.4.4.2).

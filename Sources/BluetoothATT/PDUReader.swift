@@ -51,21 +51,22 @@ struct PDUReader: ~Escapable {
         throw malformed(.attributeTypeLength(reader.remaining), at: reader.offset)
     }
 
-    /// Reads a value up to the authentication signature, and the signature.
+    /// Reads the bytes before an authentication signature as a value, which may be empty.
     @_lifetime(copy self)
     @_lifetime(self: copy self)
-    mutating func readSignedValue() throws(ATTDecodingError) -> SignedValue {
-        let length = reader.remaining - ATTAuthenticationSignature.byteCount
-        guard length >= 0 else {
-            throw malformed(
-                .truncated(needed: ATTAuthenticationSignature.byteCount, available: reader.remaining),
-                at: reader.offset)
+    mutating func readSignedValue() throws(ATTDecodingError) -> RawSpan {
+        let needed = ATTAuthenticationSignature.byteCount
+        guard reader.remaining >= needed else {
+            throw malformed(.truncated(needed: needed, available: reader.remaining), at: reader.offset)
         }
+        do { return try reader.read(reader.remaining - needed) } catch { throw ATTDecodingError(opcode: opcode, error) }
+    }
+
+    @_lifetime(self: copy self)
+    mutating func readSignature() throws(ATTDecodingError) -> ATTAuthenticationSignature {
         do {
-            let value = try reader.read(length)
-            let signature = ATTAuthenticationSignature(
+            return ATTAuthenticationSignature(
                 signCounter: try reader.readUInt32(), messageAuthenticationCode: try reader.readUInt64())
-            return SignedValue(value: value, signature: signature)
         } catch {
             throw ATTDecodingError(opcode: opcode, error)
         }
@@ -92,15 +93,14 @@ struct PDUReader: ~Escapable {
         return ByteReader(reader.readRemaining())
     }
 
-    /// Reads the entry length of a list, which is at least that of its handles, and then the entries.
-    @_lifetime(copy self)
+    /// Reads the length of each entry of a list, which is at least `minimum`.
     @_lifetime(self: copy self)
-    mutating func readEntries(withHandles handles: Int) throws(ATTDecodingError) -> MeasuredEntries {
+    mutating func readEntryLength(atLeast minimum: Int) throws(ATTDecodingError) -> Int {
         let length = Int(try readUInt8())
-        guard length >= handles else {
-            throw malformed(.entryLength(length, minimum: handles), at: reader.offset - 1)
+        guard length >= minimum else {
+            throw malformed(.entryLength(length, minimum: minimum), at: reader.offset - 1)
         }
-        return MeasuredEntries(valueLength: length - handles, entries: try readEntries(of: length))
+        return length
     }
 
     /// Reads the remaining bytes, at least `minimum`, without dividing them into entries.
@@ -123,42 +123,18 @@ struct PDUReader: ~Escapable {
     }
 }
 
-/// A value and its authentication signature.
-struct SignedValue: ~Escapable {
-    let value: RawSpan
-    let signature: ATTAuthenticationSignature
-
-    @_lifetime(copy value)
-    init(value: RawSpan, signature: ATTAuthenticationSignature) {
-        self.value = value
-        self.signature = signature
-    }
-}
-
-/// Complete entries, each of one or two handles and `valueLength` bytes.
-struct MeasuredEntries: ~Escapable {
-    let valueLength: Int
-    let entries: ByteReader
-
-    @_lifetime(copy entries)
-    init(valueLength: Int, entries: ByteReader) {
-        self.valueLength = valueLength
-        self.entries = entries
-    }
-}
-
 extension ByteReader {
     /// Reads a handle.
     @inlinable
     @_lifetime(self: copy self)
-    mutating func readHandle() throws(TruncatedBytes) -> AttributeHandle {
+    public mutating func readHandle() throws(TruncatedBytes) -> AttributeHandle {
         AttributeHandle(try readUInt16())
     }
 
     /// Reads two handles as a range; the start may be above the end.
     @inlinable
     @_lifetime(self: copy self)
-    mutating func readHandleRange() throws(TruncatedBytes) -> AttributeHandleRange {
+    public mutating func readHandleRange() throws(TruncatedBytes) -> AttributeHandleRange {
         let both = try readUInt32()
         return AttributeHandleRange(
             start: AttributeHandle(UInt16(truncatingIfNeeded: both)),

@@ -55,7 +55,7 @@ package struct AttributeDialog: Sendable {
             return CapturedAttributePDU(opcode: ATTOpcode(0), problem: "an empty PDU")
         }
         do throws(ATTDecodingError) {
-            if opcode.direction == .clientToServer {
+            if opcode.isSentByClient {
                 return receive(try ATTClientPDU(decoding: pdu), isSent: isSent, names)
             }
             return receive(try ATTServerPDU(decoding: pdu), isSent: isSent, &names)

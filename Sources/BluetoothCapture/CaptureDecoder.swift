@@ -159,7 +159,7 @@ package struct CaptureDecoder: Sendable {
         case 0x0004 where payload.isEmpty && isCut, 0x0005 where payload.isEmpty && isCut:
             return [CapturedMessage(kind: frame.channel == 4 ? .attribute : .l2cap, problem: Self.cut)]
         case 0x0004:
-            let isFromClient = ATTOpcode(of: payload.span.bytes)?.direction == .clientToServer
+            let isFromClient = ATTOpcode(of: payload.span.bytes)?.isSentByClient == true
             let pdu = links.receive(payload, on: key, isSent: isSent, isFromClient: isFromClient)
             return [
                 CapturedMessage(

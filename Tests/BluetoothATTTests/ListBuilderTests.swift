@@ -10,9 +10,9 @@ struct ListBuilderTests {
     @Test("An empty list writes nothing, so an Error Response can follow")
     func empty() throws {
         var writer = ByteWriter(capacity: 4)
-        var builder = ATTReadByGroupTypeResponseBuilder()
+        var builder = ATTReadByTypeResponseBuilder(isGrouped: true)
         let value: [UInt8] = [0x00, 0x18]
-        let fitted = builder.append(.all, value: value.span.bytes, to: &writer)
+        let fitted = builder.append(.first, groupEnd: .last, value: value.span.bytes, to: &writer)
         #expect(!fitted)
         #expect(builder.count == 0)
         #expect(writer.bytes.isEmpty)
@@ -146,8 +146,8 @@ struct ListBuilderTests {
     func readByGroupTypeCut(mtu: Int, length: Int, entries: Int) throws {
         let value = [UInt8](repeating: 0x5A, count: 300)
         var writer = ByteWriter(capacity: mtu)
-        var builder = ATTReadByGroupTypeResponseBuilder()
-        while builder.append(.all, value: value.span.bytes, to: &writer) {}
+        var builder = ATTReadByTypeResponseBuilder(isGrouped: true)
+        while builder.append(.first, groupEnd: .last, value: value.span.bytes, to: &writer) {}
         #expect(builder.count == entries)
         #expect(writer.count == 2 + entries * (4 + length))
         #expect(Int(writer.bytes[1]) == 4 + length)
@@ -157,12 +157,12 @@ struct ListBuilderTests {
     @Test("Read By Group Type Response keeps services of 16 and 128 bits apart (Core Vol 3 Part F §3.4.4.10)")
     func readByGroupType() throws {
         var writer = writer
-        var builder = ATTReadByGroupTypeResponseBuilder()
+        var builder = ATTReadByTypeResponseBuilder(isGrouped: true)
         let short = hex("0018")
         let long = hex("9ECADC240EE5A9E093F3A3B50100406E")
-        let first = builder.append(.init(start: 1, end: 5), value: short.span.bytes, to: &writer)
-        let second = builder.append(.init(start: 6, end: 9), value: short.span.bytes, to: &writer)
-        let third = builder.append(.init(start: 10, end: 0xFFFF), value: long.span.bytes, to: &writer)
+        let first = builder.append(1, groupEnd: 5, value: short.span.bytes, to: &writer)
+        let second = builder.append(6, groupEnd: 9, value: short.span.bytes, to: &writer)
+        let third = builder.append(10, groupEnd: 0xFFFF, value: long.span.bytes, to: &writer)
         #expect(first && second && !third)
         #expect(writer.bytes == hex("11 06 0100 0500 0018 0600 0900 0018"))
     }
@@ -170,7 +170,7 @@ struct ListBuilderTests {
     @Test("Read Multiple Response is cut at the ATT_MTU (Core Vol 3 Part F §3.4.4.8)")
     func readMultiple() throws {
         var writer = writer
-        var builder = ATTReadMultipleResponseBuilder()
+        var builder = ATTReadMultipleResponseBuilder(variable: false)
         let value = [UInt8](repeating: 0xA1, count: 11)
         let first = builder.append(value.span.bytes, to: &writer)
         let second = builder.append(value.span.bytes, to: &writer)
@@ -182,7 +182,7 @@ struct ListBuilderTests {
     @Test("Read Multiple Response of empty values is its opcode (Core Vol 3 Part F §3.4.4.8)")
     func readMultipleEmpty() throws {
         var writer = writer
-        var builder = ATTReadMultipleResponseBuilder()
+        var builder = ATTReadMultipleResponseBuilder(variable: false)
         let nothing: [UInt8] = []
         let first = builder.append(nothing.span.bytes, to: &writer)
         let second = builder.append(nothing.span.bytes, to: &writer)
@@ -195,7 +195,7 @@ struct ListBuilderTests {
         arguments: [(18, "0400A2A2"), (20, "0400"), (21, "04"), (22, "")])
     func readMultipleVariable(firstTuple: Int, rest: String) throws {
         var writer = writer
-        var builder = ATTReadMultipleVariableResponseBuilder()
+        var builder = ATTReadMultipleResponseBuilder(variable: true)
         let first = [UInt8](repeating: 0xA1, count: firstTuple - 2)
         let second = [UInt8](repeating: 0xA2, count: 4)
         let wholeFirst = builder.append(first.span.bytes, to: &writer)
@@ -233,14 +233,14 @@ struct ListBuilderTests {
                 var byType = ATTReadByTypeResponseBuilder()
                 _ = byType.append(1, value: value, to: &writer)
                 writer.removeAll()
-                var byGroupType = ATTReadByGroupTypeResponseBuilder()
-                _ = byGroupType.append(.all, value: value, to: &writer)
+                var byGroupType = ATTReadByTypeResponseBuilder(isGrouped: true)
+                _ = byGroupType.append(.first, groupEnd: .last, value: value, to: &writer)
                 writer.removeAll()
-                var multiple = ATTReadMultipleResponseBuilder()
+                var multiple = ATTReadMultipleResponseBuilder(variable: false)
                 while multiple.append(value, to: &writer), length > 0 {}
                 #expect(length == 0 || writer.count == capacity)
                 writer.removeAll()
-                var variable = ATTReadMultipleVariableResponseBuilder()
+                var variable = ATTReadMultipleResponseBuilder(variable: true)
                 while variable.append(value, to: &writer) {}
                 #expect(writer.count == capacity)
             }

@@ -40,8 +40,6 @@ struct ListTests {
             Issue.record("no Read Multiple Variable Response")
             return
         }
-        let count = list.count
-        #expect(count == expected.count)
         var values: [String] = []
         var found: [Int] = []
         var isTruncated = false

@@ -187,11 +187,13 @@ struct MutationTests {
             expected = list.count
             while let entry = list.next() { found += entry.value.byteCount == list.valueLength ? 1 : 1000 }
         case .readMultipleVariableResponse(var list):
-            expected = list.count
-            while let entry = list.next() { found += entry.value.byteCount <= entry.length ? 1 : 1000 }
+            while let entry = list.next() {
+                found += 1
+                expected += entry.value.byteCount <= entry.length ? 1 : 1000
+            }
         case .multipleHandleValueNotification(var list):
-            expected = list.count
             while list.next() != nil { found += 1 }
+            expected = found
         default: return
         }
         if found != expected || found == 0 { Issue.record("\(bytes.hexadecimal): \(found) of \(expected) entries") }
@@ -229,7 +231,7 @@ struct MutationTests {
         #expect(known.count == 31)
         for opcode in UInt8.min...UInt8.max where !known.contains(opcode) {
             #expect(!ATTOpcode(opcode).isKnown)
-            #expect(ATTOpcode(opcode).direction == .clientToServer)
+            #expect(ATTOpcode(opcode).isSentByClient)
             for body in [[], [0], [UInt8](repeating: 0xFF, count: 22)] as [[UInt8]] {
                 let bytes = [opcode] + body
                 guard case .unknown = try ATTClientPDU(decoding: bytes.span.bytes) else {

@@ -23,7 +23,7 @@ struct RoundTripTests {
         let opcode = pdu.opcode
         #expect(text == vector.text)
         #expect(opcode.rawValue == vector.bytes[0])
-        #expect(opcode.direction == (opcode.isKnown ? .serverToClient : .clientToServer))
+        #expect(opcode.isSentByClient != opcode.isKnown)
         #expect(try reencodedByServer(vector.bytes) == vector.bytes)
     }
 

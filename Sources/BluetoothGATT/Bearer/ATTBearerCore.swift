@@ -275,7 +275,7 @@ extension ATTBearerCore {
     }
 
     private mutating func receiveConfirmation() {
-        if engine.receiveConfirmation() == .serviceChanged { served.serviceChangedConfirmed() }
+        if engine.receiveConfirmation() { served.serviceChangedConfirmed() }
     }
 }
 

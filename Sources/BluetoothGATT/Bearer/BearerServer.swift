@@ -8,7 +8,12 @@ struct BearerServer {
     private(set) var response = ByteWriter(growingTo: 517)
     /// The ATT_MTU from the last exchange, in force once the response has been sent.
     private var agreedMTU: Int?
-    private var serviceChanged = ServiceChangedIndication()
+    /// The affected range of the pending Service Changed indication and the handle of the characteristic
+    /// (Core Vol 3 Part G §7.1); nil when none is pending. While it is pending it also covers later changes, so that at
+    /// most one is pending.
+    private var serviceChanged: (range: AttributeHandleRange, handle: AttributeHandle)?
+    /// The client's change count at the time the outstanding Service Changed indication was sent.
+    private var sentChangeCount: UInt64 = 0
     /// Whether the client's state changed without a request.
     private var isClientChanged = false
 
@@ -47,12 +52,13 @@ struct BearerServer {
             try server.encodeIndication(
                 of: update.characteristic, value: update.value.span.bytes, database: database, into: &writer)
         case .serviceChanged:
+            let value = serviceChanged.map { encoded($0.range.start) + encoded($0.range.end) } ?? []
             do throws(GATTServerError) {
                 try server.encodeIndication(
-                    of: serviceChanged.pending?.handle ?? .none, value: serviceChanged.value.span.bytes,
-                    database: database, into: &writer)
+                    of: serviceChanged?.handle ?? .none, value: value.span.bytes, database: database, into: &writer)
             } catch {
-                serviceChanged.cancel()
+                // The client has not subscribed, or its link lacks the required protection.
+                serviceChanged = nil
                 throw error
             }
         case .confirmation, .response, .request, .command: break
@@ -64,14 +70,17 @@ struct BearerServer {
     /// Adds `range` to the pending Service Changed indication; false when the client has not subscribed to it.
     mutating func includeInServiceChanged(_ range: AttributeHandleRange, at handle: AttributeHandle?) -> Bool {
         guard let handle, server.client.configurations[handle]?.contains(.indication) == true else { return false }
-        serviceChanged.include(range, at: handle)
+        serviceChanged = (serviceChanged?.range.joined(with: range) ?? range, handle)
         return true
     }
 
-    mutating func didSendServiceChanged() { serviceChanged.didSend(to: server.client) }
+    mutating func didSendServiceChanged() {
+        sentChangeCount = server.client.changeCount
+        serviceChanged = nil
+    }
 
     mutating func serviceChangedConfirmed() {
-        serviceChanged.confirm(by: &server.client)
+        server.client.confirmedServiceChanged(sentChangeCount)
         isClientChanged = true
     }
 

@@ -125,8 +125,7 @@ extension ByteWriter {
 
     private mutating func write(_ uuid: BluetoothUUID, _ range: AttributeHandleRange) throws(BufferFull) {
         try write(uuid, width: .bits128)
-        try write(range.start.rawValue)
-        try write(range.end.rawValue)
+        try write(range)
     }
 
     fileprivate mutating func write(_ service: RemoteService) throws(BufferFull) {
@@ -180,25 +179,19 @@ extension ByteReader {
     }
 
     @_lifetime(self: copy self)
-    private mutating func readRange() throws(TruncatedBytes) -> AttributeHandleRange {
-        let start = AttributeHandle(try readUInt16())
-        return AttributeHandleRange(start: start, end: AttributeHandle(try readUInt16()))
-    }
-
-    @_lifetime(self: copy self)
     fileprivate mutating func readService() throws(TruncatedBytes) -> RemoteService {
         let uuid = try readUUID(.bits128)
-        var service = RemoteService(uuid: uuid, handles: try readRange(), isPrimary: try readUInt8() != 0)
+        var service = RemoteService(uuid: uuid, handles: try readHandleRange(), isPrimary: try readUInt8() != 0)
         while !isAtEnd {
             let kind = try readUInt8()
             var field = ByteReader(try read(Int(try readUInt16())))
             switch kind {
             case CachedField.include:
                 let uuid = try field.readUUID(.bits128)
-                let handles = try field.readRange()
+                let handles = try field.readHandleRange()
                 service.includedServices.append(
                     RemoteIncludedService(
-                        uuid: uuid, handles: handles, declarationHandle: AttributeHandle(try field.readUInt16())))
+                        uuid: uuid, handles: handles, declarationHandle: try field.readHandle()))
             case CachedField.characteristic: service.characteristics.append(try field.readCharacteristic())
             default: break
             }
@@ -211,9 +204,9 @@ extension ByteReader {
     fileprivate mutating func readProblem() throws(TruncatedBytes) -> DatabaseProblem? {
         let reason = DatabaseProblem.Reason(rawValue: try readUInt8())
         let type = try readUUID(.bits128)
-        let handle = AttributeHandle(try readUInt16())
+        let handle = try readHandle()
         let hasRange = try readUInt8() != 0
-        let range = try readRange()
+        let range = try readHandleRange()
         let uuid = isAtEnd ? nil : try readUUID(.bits128)
         return reason.map {
             DatabaseProblem($0, type, at: handle, declared: hasRange ? range : nil, uuid: uuid)
@@ -223,8 +216,8 @@ extension ByteReader {
     @_lifetime(self: copy self)
     private mutating func readCharacteristic() throws(TruncatedBytes) -> RemoteCharacteristic {
         let uuid = try readUUID(.bits128)
-        let range = try readRange()
-        let value = AttributeHandle(try readUInt16())
+        let range = try readHandleRange()
+        let value = try readHandle()
         var characteristic = RemoteCharacteristic(
             uuid: uuid, properties: CharacteristicProperties(rawValue: try readUInt8()),
             declarationHandle: range.start, valueHandle: value, endHandle: range.end)
@@ -234,7 +227,7 @@ extension ByteReader {
             guard kind == CachedField.descriptor else { continue }
             let uuid = try field.readUUID(.bits128)
             characteristic.descriptors.append(
-                RemoteDescriptor(uuid: uuid, handle: AttributeHandle(try field.readUInt16())))
+                RemoteDescriptor(uuid: uuid, handle: try field.readHandle()))
         }
         return characteristic
     }

@@ -82,14 +82,14 @@ public struct CharacteristicDiscovery: ClientProcedure {
         }
         if let end = handle.previous { closeLast(at: end) }
         var reader = ByteReader(value)
-        guard let bits = try? reader.readUInt8(), let number = try? reader.readUInt16(),
+        guard let bits = try? reader.readUInt8(), let valueHandle = try? reader.readHandle(),
             let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
         else {
             return problems.record(DatabaseProblem(.malformedValue, .characteristic, at: handle))
         }
         let characteristic = RemoteCharacteristic(
             uuid: uuid, properties: CharacteristicProperties(rawValue: bits), declarationHandle: handle,
-            valueHandle: AttributeHandle(number), endHandle: rangeEnd)
+            valueHandle: valueHandle, endHandle: rangeEnd)
         guard characteristic.valueHandle > handle else {
             return problems.record(DatabaseProblem(.invalidValueHandle, characteristic))
         }

@@ -9,7 +9,7 @@ import BluetoothPrimitives
 package struct CharacteristicSearch: ClientProcedure {
     private let uuid: BluetoothUUID
     private let service: BluetoothUUID
-    private var services: ServiceDiscoveryByUUID
+    private var services: ServiceDiscovery
     private var isSecondary = false
     /// Whether ``services`` has found all.
     private var hasServices = false
@@ -20,7 +20,7 @@ package struct CharacteristicSearch: ClientProcedure {
     /// A search for the characteristic `uuid` in a service `service`.
     package init(_ uuid: BluetoothUUID, in service: BluetoothUUID) {
         (self.uuid, self.service) = (uuid, service)
-        services = ServiceDiscoveryByUUID(uuid: service)
+        services = ServiceDiscovery(uuid: service)
     }
 
     /// The invalid declarations in the searched services.
@@ -58,7 +58,7 @@ package struct CharacteristicSearch: ClientProcedure {
         } else if hasServices {
             if isSecondary { return false }
             (isSecondary, hasServices, searchedCount) = (true, false, 0)
-            services = ServiceDiscoveryByUUID(uuid: service, type: .secondaryService)
+            services = ServiceDiscovery(uuid: service, type: .secondaryService)
         }
         return true
     }

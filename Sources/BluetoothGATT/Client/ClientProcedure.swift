@@ -50,11 +50,3 @@ extension ClientProcedure {
         return .violation("unexpected \(answer.opcode)")
     }
 }
-
-extension ATTServerPDU {
-    /// Whether this is an Error Response with `code`.
-    func isError(_ code: ATTErrorCode) -> Bool {
-        if case .errorResponse(let error) = self { return error.code == code }
-        return false
-    }
-}

@@ -108,10 +108,9 @@ public struct IncludedServiceDiscovery: ClientProcedure {
             return problems.record(DatabaseProblem(.unexpectedHandle, .include, at: handle))
         }
         var reader = ByteReader(value)
-        guard let start = try? reader.readUInt16(), let end = try? reader.readUInt16() else {
+        guard let service = try? reader.readHandleRange() else {
             return problems.record(DatabaseProblem(.malformedValue, .include, at: handle))
         }
-        let service = AttributeHandleRange(start: AttributeHandle(start), end: AttributeHandle(end))
         let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
         let isWellFormed = uuid != nil || value.byteCount == 4
         guard isWellFormed, service.isValid else {

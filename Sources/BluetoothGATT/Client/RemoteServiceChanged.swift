@@ -22,9 +22,8 @@ package struct RemoteServiceChanged: Sendable {
         }
         guard handle == known else { return nil }
         var reader = ByteReader(value)
-        let start = AttributeHandle((try? reader.readUInt16()) ?? 0)
-        let range = AttributeHandleRange(start: start, end: AttributeHandle((try? reader.readUInt16()) ?? 0))
-        return range.isValid ? range : .all
+        guard let range = try? reader.readHandleRange(), range.isValid else { return .all }
+        return range
     }
 
     /// Whether the peer may have indicated a change at `handle` before the characteristic was discovered.

@@ -1,23 +1,37 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Discover All Primary Services (Core Vol 3 Part G §4.4.1).
+/// Discover All Primary Services and Discover Primary Service by Service UUID (Core Vol 3 Part G §4.4.1, §4.4.2).
+///
+/// The start of a service is certain, since its declaration is there; its end is the server's claim.
 public struct ServiceDiscovery: ClientProcedure {
-    private var gathering = ServiceGathering(type: .primaryService)
-
-    /// A discovery of all primary services.
-    public init() {}
-
+    private let uuid: BluetoothUUID?
+    private let type: BluetoothUUID
+    private let isFirstOnly: Bool
+    private var walk = HandleWalk(.all)
     /// The services found so far, in the order of their handles.
-    var services: [RemoteService] { gathering.services }
+    private(set) var services: [RemoteService] = []
     /// The invalid declarations.
-    public var problems: [DatabaseProblem] { gathering.problems }
-    /// The range of the next request.
-    var remaining: AttributeHandleRange { gathering.walk.range }
+    public private(set) var problems: [DatabaseProblem] = []
+    /// The handles of the last service in the response.
+    private var last: AttributeHandleRange?
 
-    /// Writes a Read By Group Type Request for the handles after the last service found.
+    /// A discovery of all primary services, or of the services with a UUID and declaration type, all or those of the
+    /// first response with any.
+    package init(uuid: BluetoothUUID? = nil, type: BluetoothUUID = .primaryService, isFirstOnly: Bool = false) {
+        (self.uuid, self.type, self.isFirstOnly) = (uuid, type, isFirstOnly)
+    }
+
+    /// The range of the next request.
+    var remaining: AttributeHandleRange { walk.range }
+
+    /// Writes a Read By Group Type Request, or a Find By Type Value Request, for the handles after the last service
+    /// found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
-        try encode(.readByGroupTypeRequest(gathering.walk.checkedRange(), groupType: gathering.type), into: &writer)
+        let range = try walk.checkedRange()
+        guard let uuid else { return try encode(.readByGroupTypeRequest(range, groupType: type), into: &writer) }
+        try encode(
+            .findByTypeValueRequest(range, type: type.uint16 ?? 0x2800, value: encoded(uuid).span.bytes), into: &writer)
     }
 
     /// Processes the response; the result is all services in the order of their handles.
@@ -25,89 +39,21 @@ public struct ServiceDiscovery: ClientProcedure {
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
         switch answer {
-        case .readByGroupTypeResponse(let list):
-            var list = list
-            while let entry = list.next() { gathering.add(entry.range, BluetoothUUID(attributeValue: entry.value)) }
-            gathering.endOfAnswer()
-        case .errorResponse(let error) where error.code == .attributeNotFound:
-            gathering.walk.end()
-        default: throw failure(answer)
-        }
-        return gathering.walk.isAtEnd ? .done(gathering.services) : .next
-    }
-}
-
-/// Discover Primary Service by Service UUID (Core Vol 3 Part G §4.4.2).
-public struct ServiceDiscoveryByUUID: ClientProcedure {
-    private var gathering: ServiceGathering
-    private let uuid: BluetoothUUID
-    private let isFirstOnly: Bool
-
-    /// A discovery of all primary services with the given UUID.
-    public init(uuid: BluetoothUUID) {
-        self.init(uuid: uuid, type: .primaryService)
-    }
-
-    /// A discovery of the services with a UUID and declaration type, all or those of the first response with any.
-    package init(uuid: BluetoothUUID, type: BluetoothUUID = .primaryService, isFirstOnly: Bool = false) {
-        (gathering, self.uuid, self.isFirstOnly) = (ServiceGathering(type: type), uuid, isFirstOnly)
-    }
-
-    /// The services found so far, in the order of their handles.
-    var services: [RemoteService] { gathering.services }
-
-    /// The invalid declarations.
-    public var problems: [DatabaseProblem] { gathering.problems }
-
-    /// Writes a Find By Type Value Request for the handles after the last service found.
-    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
-        var value = ByteWriter(capacity: 16)
-        do {
-            // An attribute value has no 32-bit UUIDs.
-            try value.write(uuid, width: uuid.shortestWidth == .bits16 ? .bits16 : .bits128)
-        } catch {
-            throw .invalid("\(error)")
-        }
-        try encode(
-            .findByTypeValueRequest(
-                gathering.walk.checkedRange(), type: gathering.type.uint16 ?? 0x2800, value: value.bytes.span.bytes),
-            into: &writer)
-    }
-
-    /// Processes the response; the result is all services with the UUID in the order of their handles.
-    public mutating func receive(
-        _ answer: ATTServerPDU
-    ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
-        switch answer {
-        case .findByTypeValueResponse(let list):
-            var list = list
-            while let range = list.next() { gathering.add(range, uuid) }
-            gathering.endOfAnswer()
+        case .readByGroupTypeResponse(var list) where uuid == nil:
+            while let entry = list.next() { add(entry.range, BluetoothUUID(attributeValue: entry.value)) }
+            endOfAnswer()
+        case .findByTypeValueResponse(var list) where uuid != nil:
+            while let range = list.next() { add(range, uuid) }
+            endOfAnswer()
         case .errorResponse(let error)
-        where error.code == .attributeNotFound
-            || gathering.type != .primaryService && error.code != .databaseOutOfSync:
-            gathering.walk.end()
+        where error.code == .attributeNotFound || type != .primaryService && error.code != .databaseOutOfSync:
+            walk.end()
         default: throw failure(answer)
         }
-        let isDone = gathering.walk.isAtEnd || isFirstOnly && !services.isEmpty
-        return isDone ? .done(services) : .next
+        return walk.isAtEnd || isFirstOnly && !services.isEmpty ? .done(services) : .next
     }
-}
 
-/// The valid services in the responses.
-///
-/// The start of a service is certain, since its declaration is there; its end is the server's claim.
-private struct ServiceGathering: Sendable {
-    let type: BluetoothUUID
-    var walk = HandleWalk(.all)
-    private(set) var services: [RemoteService] = []
-    private(set) var problems: [DatabaseProblem] = []
-    /// The handles of the last service in the response.
-    private var last: AttributeHandleRange?
-
-    init(type: BluetoothUUID) { self.type = type }
-
-    mutating func add(_ range: AttributeHandleRange, _ uuid: BluetoothUUID?) {
+    private mutating func add(_ range: AttributeHandleRange, _ uuid: BluetoothUUID?) {
         func report(_ reason: DatabaseProblem.Reason) {
             problems.record(DatabaseProblem(reason, type, at: range.start, declared: range, uuid: uuid))
         }
@@ -130,7 +76,7 @@ private struct ServiceGathering: Sendable {
     }
 
     /// Advances past the last service of the response.
-    mutating func endOfAnswer() {
+    private mutating func endOfAnswer() {
         if let last { walk.advance(behind: last.end) }
         last = nil
         walk.endOfAnswer()

@@ -60,7 +60,7 @@ public enum DescriptorValue: Hashable, Sendable {
             case .characteristicAggregateFormat:
                 guard bytes.count % 2 == 0 else { return nil }
                 var handles: [AttributeHandle] = []
-                while !reader.isAtEnd { handles.append(AttributeHandle(try reader.readUInt16())) }
+                while !reader.isAtEnd { handles.append(try reader.readHandle()) }
                 return .aggregateFormat(handles)
             case .validRange:
                 guard !bytes.isEmpty, bytes.count % 2 == 0 else { return nil }

@@ -33,6 +33,9 @@ public struct AttributeDatabase: Sendable {
         /// Whether the program answers each read and write, also where the database stores the value.
         var isAnsweredByProgram: Bool
 
+        /// The handles from the attribute's own to the end of its group.
+        var group: AttributeHandleRange { AttributeHandleRange(start: handle, end: groupEnd) }
+
         /// The stored value, or nil when the program or the client determines the value.
         public var storedValue: [UInt8]? {
             guard case .stored(let value) = content else { return nil }

@@ -190,19 +190,16 @@ private struct AttributeDatabaseBuilder {
         _ descriptor: GATTDescriptor, properties: CharacteristicProperties, after value: Int,
         valueHandle: AttributeHandle
     ) throws(AttributeDatabaseError) -> AttributeHandle {
-        let position: Int
+        var (content, lengths) = (content(of: descriptor.value), descriptor.valueLengths)
         if descriptor.uuid == .clientCharacteristicConfiguration {
             var supported: ClientCharacteristicConfiguration = []
             if properties.contains(.notify) { supported.insert(.notification) }
             if properties.contains(.indicate) { supported.insert(.indication) }
-            position = try place(
-                at: descriptor.handle, type: descriptor.uuid, permissions: descriptor.permissions,
-                content: .clientConfiguration(of: valueHandle, supported: supported), lengths: 2...2)
-        } else {
-            position = try place(
-                at: descriptor.handle, type: descriptor.uuid, permissions: descriptor.permissions,
-                content: content(of: descriptor.value), lengths: descriptor.valueLengths)
+            (content, lengths) = (.clientConfiguration(of: valueHandle, supported: supported), 2...2)
         }
+        let position = try place(
+            at: descriptor.handle, type: descriptor.uuid, permissions: descriptor.permissions, content: content,
+            lengths: lengths)
         let handle = attributes[position].handle
         guard isSingle(descriptor.uuid) else { return handle }
         for earlier in attributes[(value + 1)..<position] where earlier.type == descriptor.uuid {
@@ -313,9 +310,7 @@ private struct AttributeDatabaseBuilder {
     ) throws(AttributeDatabaseError) -> ([AttributeDatabase.Attribute], [DatabaseLayout.Service]) {
         guard !includes.isEmpty else { return (attributes, layouts) }
         let earlier = database.attributes.compactMap { declaration in
-            declaration.declaredService.map {
-                Service(uuid: $0, handles: AttributeHandleRange(start: declaration.handle, end: declaration.groupEnd))
-            }
+            declaration.declaredService.map { Service(uuid: $0, handles: declaration.group) }
         }
         for include in includes {
             guard let included = service(for: include, among: earlier + services) else {
@@ -341,7 +336,7 @@ func encoded(_ handle: AttributeHandle) -> [UInt8] {
 /// A UUID in a declaration: 16 bits where it has a 16-bit form, otherwise 128.
 func encoded(_ uuid: BluetoothUUID) -> [UInt8] {
     encoded { (writer) throws(BufferFull) in
-        try writer.write(uuid, width: uuid.shortestWidth == .bits16 ? .bits16 : .bits128)
+        try writer.write(attributeType: uuid)
     }
 }
 

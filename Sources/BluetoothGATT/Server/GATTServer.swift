@@ -52,8 +52,6 @@ public struct GATTServer: Sendable {
     /// ``GATTServerEvent/authorizationRequested(_:)``. Otherwise there are no such events, and a client that is
     /// unauthorized or not known to be bonded is refused.
     public var asksForAuthorization = false
-    /// The value handle of the outstanding indication.
-    public internal(set) var outstandingIndication: AttributeHandle?
 
     var preparedWrites = PreparedWriteQueue()
     var pendingRequest: PendingRequest?
@@ -107,10 +105,9 @@ public struct GATTServer: Sendable {
     /// - Parameters:
     ///   - result: The value of a read, at most 512 bytes in all, where a longer one is refused as Unlikely Error;
     ///     nothing to accept all values of a write or to authorize an access; or the error code.
-    ///   - start: The offset of the first byte of a value in the complete value, at most the request's offset.
     public mutating func answer(
-        _ event: GATTServerEvent?, with result: Result<[UInt8], ATTErrorCode>, startingAt start: Int = 0,
-        database: inout AttributeDatabase, into writer: inout ByteWriter
+        _ event: GATTServerEvent?, with result: Result<[UInt8], ATTErrorCode>, database: inout AttributeDatabase,
+        into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         begin(&writer)
         if case .commandAuthorizationRequested(let command)? = event {
@@ -121,12 +118,10 @@ public struct GATTServer: Sendable {
         pendingRequest = nil
         var known = pending.known
         switch (event, result) {
-        case (.readRequested(let handle, let offset, _), .success(let value)):
-            let fits =
-                start >= 0 && start <= offset
-                && value.count <= AttributeProtocol.maximumAttributeValueLength - min(start, offset)
-            known.values[handle] = fits ? .value(value, start: start) : .refused(.unlikelyError)
-        case (.readRequested(let handle, _, _), .failure(let code)): known.values[handle] = .refused(code)
+        case (.readRequested(let handle, _), _):
+            known.values[handle] = result.flatMap {
+                $0.count <= AttributeProtocol.maximumAttributeValueLength ? result : .failure(.unlikelyError)
+            }
         case (.authorizationRequested(let handle, let access, _), _):
             known.authorizations[.init(handle: handle, kind: access)] = (try? result.get()) != nil
         case (_, .success):
@@ -157,12 +152,6 @@ struct PendingRequest: Sendable {
     var pdu: [UInt8]
     var known: ProgramAnswers
     var own: [AttributeWrite]
-}
-
-/// The program's answer for one value of the current request.
-enum ProgramValue: Sendable {
-    case value([UInt8], start: Int)
-    case refused(ATTErrorCode)
 }
 
 /// The reason for which a request has no response yet.
@@ -235,18 +224,16 @@ extension GATTServer {
             try readByType(range, type: type, known: known, database: database, into: &writer)
             if type == .databaseHash { didReadHash() }
         case .readByGroupTypeRequest(let range, let type):
-            try readByGroupType(range, type: type, database: database, into: &writer)
+            try readByType(range, type: type, isGrouped: true, known: known, database: database, into: &writer)
         case .readRequest(let handle):
             try read(handle, known: known, database: database, into: &writer)
             if !client.isChangeAware, database.attribute(at: handle)?.type == .databaseHash { didReadHash() }
         case .readBlobRequest(let handle, let offset):
             try readBlob(handle, offset: Int(offset), known: known, database: database, into: &writer)
         case .readMultipleRequest(let handles):
-            var response = ATTReadMultipleResponseBuilder()
-            try readMultiple(handles, known: known, database: database, into: &writer) { response.append($0, to: &$1) }
+            try readMultiple(handles, variable: false, known: known, database: database, into: &writer)
         case .readMultipleVariableRequest(let handles):
-            var response = ATTReadMultipleVariableResponseBuilder()
-            try readMultiple(handles, known: known, database: database, into: &writer) { response.append($0, to: &$1) }
+            try readMultiple(handles, variable: true, known: known, database: database, into: &writer)
         case .writeRequest(let handle, let value):
             return try writeValue(handle, value, known: known, database: &database, into: &writer)
         case .writeCommand(let handle, let value):
@@ -255,12 +242,9 @@ extension GATTServer {
             try prepareWrite(handle, offset: offset, value, known: known, database: database, into: &writer)
         case .executeWriteRequest(let flags):
             return try executeWrite(flags, known: known, database: &database, into: &writer)
-        case .handleValueConfirmation:
-            guard let handle = outstandingIndication else { return [] }
-            outstandingIndication = nil
-            return [.indicationConfirmed(handle)]
-        case .signedWriteCommand:
-            // Without a CSRK no signature is valid, and the command is dropped (Core Vol 3 Part C §10.4.2).
+        case .handleValueConfirmation, .signedWriteCommand:
+            // The owner of the bearer awaits confirmations. Without a CSRK no signature is valid, and the command is
+            // dropped (Core Vol 3 Part C §10.4.2).
             return []
         case .unknown:
             throw .refused(.requestNotSupported, .none)

@@ -9,7 +9,7 @@ struct ProgramAnswers: Sendable {
     }
 
     /// The values by handle: a request may need as many as there are attributes of a type.
-    var values: [AttributeHandle: ProgramValue] = [:]
+    var values: [AttributeHandle: Result<[UInt8], ATTErrorCode>] = [:]
     /// The authorizations that the program has granted or denied.
     var authorizations: [Access: Bool] = [:]
 }

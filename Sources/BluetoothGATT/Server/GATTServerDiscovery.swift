@@ -37,15 +37,14 @@ extension GATTServer {
             do throws(Interruption) {
                 guard attribute.type == type else { continue }
                 try check(.read, to: attribute, known: known)
-                let value = try value(of: attribute, known: known).bytes
+                let value = try value(of: attribute, known: known)
                 found = wanted.withUnsafeBytes { value.elementsEqual($0) }
             } catch {
                 guard case .refused = error else { throw error }
                 continue
             }
             guard found else { continue }
-            let group = AttributeHandleRange(start: attribute.handle, end: attribute.groupEnd)
-            guard response.append(group, to: &writer) else { break }
+            guard response.append(attribute.group, to: &writer) else { break }
         }
         guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
     }
@@ -63,16 +62,20 @@ extension GATTServer {
         return database.handles(of: type, in: range)
     }
 
-    /// Answers a Read By Type Request (Core Vol 3 Part F §3.4.4.1).
+    /// Answers a Read By Type Request (Core Vol 3 Part F §3.4.4.1) or a Read By Group Type Request, whose groups are
+    /// services (§3.4.4.9, Part G §2.5.3).
     ///
     /// The first attribute determines the result: if it is refused, so is the request, and its length is that of all
     /// entries. A later attribute that is refused or has another length ends the list.
     func readByType(
-        _ range: AttributeHandleRange, type: BluetoothUUID, known: ProgramAnswers,
+        _ range: AttributeHandleRange, type: BluetoothUUID, isGrouped: Bool = false, known: ProgramAnswers,
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
     ) throws(Interruption) {
         try check(range)
-        var response = ATTReadByTypeResponseBuilder()
+        if isGrouped, type != .primaryService, type != .secondaryService {
+            throw .refused(.unsupportedGroupType, range.start)
+        }
+        var response = ATTReadByTypeResponseBuilder(isGrouped: isGrouped)
         var entryLength = 0
         for handle in database.handles(of: type, in: range) {
             // The program is not asked for a value that does not fit.
@@ -82,31 +85,13 @@ extension GATTServer {
             do throws(Interruption) {
                 try check(.read, to: attribute, known: known)
                 let value = try value(of: attribute, known: known)
-                guard response.append(attribute.handle, value: value.bytes.span.bytes, to: &writer) else { return }
+                let fits = response.append(handle, groupEnd: attribute.groupEnd, value: value.span.bytes, to: &writer)
+                guard fits else { return }
             } catch {
                 guard case .refused = error, response.count > 0 else { throw error }
                 return
             }
             entryLength = writer.count - max(before, 2)
-        }
-        guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
-    }
-
-    /// Answers a Read By Group Type Request (Core Vol 3 Part F §3.4.4.9, Part G §2.5.3).
-    func readByGroupType(
-        _ range: AttributeHandleRange, type: BluetoothUUID, database: borrowing AttributeDatabase,
-        into writer: inout ByteWriter
-    ) throws(Interruption) {
-        try check(range)
-        guard type == .primaryService || type == .secondaryService else {
-            throw .refused(.unsupportedGroupType, range.start)
-        }
-        var response = ATTReadByGroupTypeResponseBuilder()
-        for handle in database.handles(of: type, in: range) {
-            let attribute = database.attributes[database.lowerBound(handle)]
-            let group = AttributeHandleRange(start: attribute.handle, end: attribute.groupEnd)
-            let value = try value(of: attribute, known: ProgramAnswers())
-            guard response.append(group, value: value.bytes.span.bytes, to: &writer) else { break }
         }
         guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
     }

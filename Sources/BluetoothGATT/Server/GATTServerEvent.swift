@@ -5,20 +5,20 @@ import BluetoothPrimitives
 ///
 /// One that asks the program belongs to the server that created it, where its number distinguishes it from all others.
 public enum GATTServerEvent: Hashable, Sendable {
-    /// The client reads a value of the program, first from offset 0; answer with ``GATTServer/answer(_:with:startingAt:database:into:)``.
-    case readRequested(AttributeHandle, offset: Int, number: UInt64)
+    /// The client reads a value of the program; answer with ``GATTServer/answer(_:with:database:into:)``.
+    case readRequested(AttributeHandle, number: UInt64)
     /// The client writes one or several values of the program, all or nothing and at least one: the writes in order, with
     /// consecutive parts of a value joined. Answer with
-    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
+    /// ``GATTServer/answer(_:with:database:into:)``.
     case writeRequested([AttributeWrite], number: UInt64)
     /// The client wrote a value of the program without response.
     case writeCommandReceived(AttributeWrite)
     /// The client requests access that requires authorization, or a bond that
     /// ``BearerSecurity/isBonded`` does not confirm; answer with
-    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
+    /// ``GATTServer/answer(_:with:database:into:)``.
     case authorizationRequested(AttributeHandle, AttributeAccess, number: UInt64)
     /// The client sent a command that requires authorization or a bond, without response; answer with
-    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
+    /// ``GATTServer/answer(_:with:database:into:)``.
     case commandAuthorizationRequested(AttributeWrite)
     /// The client changed a stored value.
     case storedValueChanged(AttributeHandle)
@@ -28,8 +28,6 @@ public enum GATTServerEvent: Hashable, Sendable {
     case supportedFeaturesChanged(GATTClientFeatures)
     /// The client exchanged the ATT_MTU; the new one, in bytes, applies from the next PDU on.
     case mtuExchanged(Int)
-    /// The client confirmed the indication; the next one can be sent.
-    case indicationConfirmed(AttributeHandle)
     /// The client sent a request before the response to the previous one (Core Vol 3 Part F §3.3.2). There is no
     /// response; close the bearer.
     case requestOutOfTurn(ATTOpcode)
@@ -39,7 +37,7 @@ extension GATTServerEvent {
     /// The access that the program is asked about, of several the first; nil for an event that asks nothing.
     package var access: (handle: AttributeHandle, kind: AttributeAccess)? {
         switch self {
-        case .readRequested(let handle, _, _): (handle, .read)
+        case .readRequested(let handle, _): (handle, .read)
         case .writeRequested(let writes, _): writes.first.map { ($0.handle, .write) }
         case .authorizationRequested(let handle, let access, _): (handle, access)
         case .writeCommandReceived(let write), .commandAuthorizationRequested(let write): (write.handle, .write)
@@ -87,8 +85,6 @@ public enum GATTServerError: Error, Hashable, Sendable {
     case notSubscribed(AttributeHandle)
     /// The client supports robust caching and is change-unaware (Core Vol 3 Part G §2.5.2.1).
     case clientOutOfSync(AttributeHandle)
-    /// The client has not confirmed the previous indication.
-    case indicationOutstanding(AttributeHandle)
     /// The link lacks the security that reading the value requires, or the client is not bonded or not authorized
     /// (Core Vol 3 Part C §10.3.1).
     case insufficientSecurity(AttributeHandle, ATTErrorCode)
@@ -100,7 +96,6 @@ extension GATTServerError: CustomStringConvertible {
         switch self {
         case .notSubscribed(let handle): "the client has not subscribed to \(handle)"
         case .clientOutOfSync(let handle): "\(handle) cannot be sent: the client is change-unaware"
-        case .indicationOutstanding(let handle): "the indication of \(handle) is not confirmed"
         case .insufficientSecurity(let handle, let code): "\(handle) cannot be sent over this link: \(code)"
         }
     }
@@ -110,7 +105,7 @@ extension GATTServerEvent: CustomStringConvertible {
     /// The event in one line, values in hexadecimal.
     public var description: String {
         switch self {
-        case .readRequested(let handle, let offset, _): "read of \(handle) from \(offset) requested"
+        case .readRequested(let handle, _): "read of \(handle) requested"
         case .writeRequested(let writes, _):
             "write of \(writes.map { $0.description }.joined(separator: ", ")) requested"
         case .writeCommandReceived(let write): "write command \(write)"
@@ -121,7 +116,6 @@ extension GATTServerEvent: CustomStringConvertible {
         case .supportedFeaturesChanged(let features):
             "supported features: 0x\(hexadecimal(features.rawValue, digits: 2))"
         case .mtuExchanged(let mtu): "ATT_MTU \(mtu)"
-        case .indicationConfirmed(let handle): "indication of \(handle) confirmed"
         case .requestOutOfTurn(let opcode): "\(opcode) out of turn"
         }
     }

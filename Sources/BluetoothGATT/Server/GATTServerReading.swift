@@ -1,12 +1,6 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// A value, or its end from the offset `start` on.
-struct AvailableValue {
-    var bytes: [UInt8]
-    var start = 0
-}
-
 extension GATTServer {
     /// The attribute `handle`, if the client may read it.
     func readable(
@@ -18,24 +12,22 @@ extension GATTServer {
         return attribute
     }
 
-    /// The value of a readable attribute, from `offset` or an earlier offset on.
-    func value(
-        of attribute: AttributeDatabase.Attribute, from offset: Int = 0, known: ProgramAnswers
-    ) throws(Interruption) -> AvailableValue {
+    /// The value of a readable attribute.
+    func value(of attribute: AttributeDatabase.Attribute, known: ProgramAnswers) throws(Interruption) -> [UInt8] {
         switch attribute.content {
         case .stored(let bytes) where !attribute.isAnsweredByProgram:
-            return AvailableValue(bytes: bytes)
+            return bytes
         case .clientConfiguration(let characteristic, _):
-            return AvailableValue(bytes: bytes(of: configurations[characteristic] ?? []))
+            return bytes(of: configurations[characteristic] ?? [])
         case .clientFeatures:
-            return AvailableValue(bytes: client.features.isEmpty ? [0] : client.features)
+            return client.features.isEmpty ? [0] : client.features
         case .dynamic, .stored:
             guard let known = known.values[attribute.handle] else {
-                throw .asks(.readRequested(attribute.handle, offset: offset, number: questionNumber))
+                throw .asks(.readRequested(attribute.handle, number: questionNumber))
             }
             switch known {
-            case .value(let bytes, let start): return AvailableValue(bytes: bytes, start: start)
-            case .refused(let code): throw .refused(code, attribute.handle)
+            case .success(let bytes): return bytes
+            case .failure(let code): throw .refused(code, attribute.handle)
             }
         }
     }
@@ -57,8 +49,7 @@ extension GATTServer {
         into writer: inout ByteWriter
     ) throws(Interruption) {
         let value = try value(of: readable(handle, known: known, in: database), known: known)
-        write(
-            .readResponse(value: value.bytes.span.bytes.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
+        write(.readResponse(value: value.span.bytes.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
     }
 
     /// Answers a Read Blob Request (Core Vol 3 Part F §3.4.4.5).
@@ -68,21 +59,22 @@ extension GATTServer {
         _ handle: AttributeHandle, offset: Int, known: ProgramAnswers, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(Interruption) {
-        let value = try value(of: readable(handle, known: known, in: database), from: offset, known: known)
-        guard offset - value.start <= value.bytes.count else { throw .refused(.invalidOffset, handle) }
-        let part = value.bytes.span.bytes.extracting(droppingFirst: offset - value.start)
+        let value = try value(of: readable(handle, known: known, in: database), known: known)
+        guard offset <= value.count else { throw .refused(.invalidOffset, handle) }
+        let part = value.span.bytes.extracting(droppingFirst: offset)
         write(.readBlobResponse(value: part.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
     }
 
     /// Answers a Read Multiple Request (Core Vol 3 Part F §3.4.4.7) or a Read Multiple Variable Request (§3.4.4.11) with
-    /// as many values as `append` adds to the response.
+    /// as many values as fit into the response.
     func readMultiple(
-        _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
-        into writer: inout ByteWriter, _ append: (RawSpan, inout ByteWriter) -> Bool
+        _ handles: borrowing ATTHandleList, variable: Bool, known: ProgramAnswers,
+        database: borrowing AttributeDatabase, into writer: inout ByteWriter
     ) throws(Interruption) {
+        var response = ATTReadMultipleResponseBuilder(variable: variable)
         for attribute in try readable(handles, known: known, in: database) {
             let value = try value(of: attribute, known: known)
-            guard append(value.bytes.span.bytes, &writer) else { break }
+            guard response.append(value.span.bytes, to: &writer) else { break }
         }
     }
 

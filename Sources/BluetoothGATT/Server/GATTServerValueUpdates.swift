@@ -59,29 +59,22 @@ extension GATTServer {
     /// Writes a Handle Value Indication of a characteristic to which the client has subscribed
     /// (Core Vol 3 Part F §3.4.7.2, Part G §4.11).
     ///
-    /// Call
-    /// ``didSendIndication(of:)`` once it is sent. The next indication can follow ``GATTServerEvent/indicationConfirmed(_:)``;
-    /// if that takes more than 30 seconds, the bearer is unusable.
+    /// The next indication can follow the client's confirmation; if that takes more than 30 seconds, the bearer is
+    /// unusable.
     ///
     /// - Parameters:
     ///   - characteristic: The value handle of the characteristic.
     ///   - value: The value, truncated to ATT_MTU − 3 bytes; see ``BluetoothATT/ATTValueLimits/notification``.
-    /// - Throws: ``GATTServerError`` when the client has not subscribed, is out of sync, has not confirmed the previous
-    ///   indication, or lacks the required security. `writer` is then empty.
+    /// - Throws: ``GATTServerError`` when the client has not subscribed, is out of sync, or lacks the required
+    ///   security. `writer` is then empty.
     public func encodeIndication(
         of characteristic: AttributeHandle, value: RawSpan, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(GATTServerError) {
         begin(&writer)
         try checkSending(characteristic, as: .indication, database: database)
-        if let outstandingIndication { throw .indicationOutstanding(outstandingIndication) }
         let value = value.extracting(first: ATTValueLimits(mtu: mtu).notification)
         write(.handleValueIndication(characteristic, value: value), to: &writer)
-    }
-
-    /// Records that the indication of `characteristic` was sent, so that the next one waits for its confirmation.
-    public mutating func didSendIndication(of characteristic: AttributeHandle) {
-        outstandingIndication = characteristic
     }
 
     /// Whether the link has the security, and the client the bond, that notifications and indications of the

@@ -238,6 +238,6 @@ extension GATTServer {
     /// The complete current value, or nil when the program has it.
     private func wholeValue(of attribute: AttributeDatabase.Attribute) -> [UInt8]? {
         if attribute.isAnsweredByProgram { return nil }
-        return try? value(of: attribute, known: ProgramAnswers()).bytes
+        return try? value(of: attribute, known: ProgramAnswers())
     }
 }

@@ -32,14 +32,6 @@ public struct TransactionEngine {
         case command
     }
 
-    /// The subject of a confirmation.
-    public enum Confirmation: Sendable {
-        /// A value, or an unexpected confirmation.
-        case value
-        /// Service Changed.
-        case serviceChanged
-    }
-
     private enum Indication {
         case value(any ValueUpdate)
         case serviceChanged
@@ -265,14 +257,15 @@ public struct TransactionEngine {
         requests.receiveMalformedResponse(error, to: request, &ended)
     }
 
-    /// Receives the peer's confirmation of the outstanding indication; an unexpected one is ignored.
+    /// Receives the peer's confirmation of the outstanding indication, and returns whether that was Service Changed; an
+    /// unexpected one is ignored.
     @discardableResult
-    public mutating func receiveConfirmation() -> Confirmation {
-        guard indicationInFlight != nil, let confirmed = indication.take() else { return .value }
+    public mutating func receiveConfirmation() -> Bool {
+        guard indicationInFlight != nil, let confirmed = indication.take() else { return false }
         indicationInFlight = nil
-        guard case .value(let update) = confirmed else { return .serviceChanged }
+        guard case .value(let update) = confirmed else { return true }
         end(update, nil)
-        return .value
+        return false
     }
 
     // MARK: Closing

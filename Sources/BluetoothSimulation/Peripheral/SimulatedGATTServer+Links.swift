@@ -50,7 +50,7 @@ extension SimulatedGATTServer {
     private func handle(_ event: GATTServerEvent, on link: SimulatedLink) {
         let program = state.withLock { $0.program }
         switch event {
-        case .readRequested(let handle, _, _):
+        case .readRequested(let handle, _):
             switch program.read?(handle, link) ?? .refuse(.readNotPermitted) {
             case .value(let value, let delay):
                 link.schedule(after: delay) { [weak self] in self?.answer(event, .success(value), on: link) }
@@ -66,7 +66,7 @@ extension SimulatedGATTServer {
         case .writeCommandReceived(let write): _ = program.write?([write], link)
         case .configurationChanged(let handle, let configuration): program.subscribe?(handle, configuration, link)
         case .authorizationRequested, .commandAuthorizationRequested, .supportedFeaturesChanged, .storedValueChanged,
-            .mtuExchanged, .indicationConfirmed, .requestOutOfTurn:
+            .mtuExchanged, .requestOutOfTurn:
             break
         }
     }

@@ -67,13 +67,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
 
     /// The objects for all characteristics of a peripheral's service, created on first use.
     func knownCharacteristics() -> [CBCharacteristic] {
-        if let known = contents({ $0.known }) { return known }
-        let made = remote?.characteristics.map { CBCharacteristic($0, of: self) } ?? []
-        return contents { contents in
-            let known = contents.known ?? made
-            contents.known = known
-            return known
-        }
+        contents.part(\.known) { remote?.characteristics.map { CBCharacteristic($0, of: self) } ?? [] }
     }
 }
 
@@ -137,13 +131,7 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
 
     /// The objects for all descriptors of a peripheral's characteristic, created on first use.
     func knownDescriptors() -> [CBDescriptor] {
-        if let known = contents({ $0.known }) { return known }
-        let made = remote?.descriptors.map { CBDescriptor($0, of: self) } ?? []
-        return contents { contents in
-            let known = contents.known ?? made
-            contents.known = known
-            return known
-        }
+        contents.part(\.known) { remote?.descriptors.map { CBDescriptor($0, of: self) } ?? [] }
     }
 }
 

@@ -4,7 +4,7 @@ public import Foundation
 
 /// A manager that discovers peripherals and connects to them.
 //
-// Sendable unchecked: the delegate and the handle are locked.
+// Sendable unchecked: the delegate is locked.
 open class CBCentralManager: CBManager, @unchecked Sendable {
     /// Optional features of a machine.
     public struct Feature: OptionSet, Sendable {
@@ -21,7 +21,6 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
 
     private let observer = Locked(WeakDelegate<any CBCentralManagerDelegate>())
-    private let locked = Locked<CentralHandle?>(nil)
 
     /// Creates a manager without a delegate, which calls back on the main queue.
     public convenience init() {
@@ -46,26 +45,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     ) {
         super.init(manager: ())
         observer { $0.delegate = delegate }
-        let configuration = CBLinux.configuration
-        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
-        do throws(BluetoothError) {
-            let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
-            let made = CentralHandle(WeakReference(to: self), radio, callbacks, configuration)
-            locked { $0 = made }
-            made.begin()
-        } catch {
-            coreBluetoothLog.logger.error("\(error)")
-            let manager = WeakReference(to: self)
-            callbacks.post {
-                guard let manager = manager.object else { return }
-                manager.shared { $0 = .unsupported }
-                manager.delegate?.centralManagerDidUpdateState(manager)
-            }
-        }
-    }
-
-    deinit {
-        handle?.close()
+        let manager = WeakReference(to: self)
+        open(queue) { CentralHandle(manager, $0, $1, $2) }
     }
 
     /// The receiver of events; not retained.
@@ -78,7 +59,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     open var isScanning: Bool { handle?.shared { $0.isScanning } ?? false }
 
     /// The manager's handle of the radio; nil if there is none.
-    var handle: CentralHandle? { locked { $0 } }
+    var handle: CentralHandle? { opened { $0 } as? CentralHandle }
+
+    override func reportState() { delegate?.centralManagerDidUpdateState(self) }
 
     /// Whether this machine has a feature, which its controller reports when a manager is powered on; false before.
     open class func supports(_ features: CBCentralManager.Feature) -> Bool {

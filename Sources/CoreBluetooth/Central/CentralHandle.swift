@@ -9,7 +9,7 @@ import Synchronization
 /// object for each peripheral.
 //
 // Holds more than ten variables: half of them are the state that threads share behind one lock.
-final class CentralHandle: Sendable {
+final class CentralHandle: ManagerHandle {
     struct Shared {
         var isScanning = false
         var scanNumber = 0
@@ -46,12 +46,10 @@ final class CentralHandle: Sendable {
 
     // MARK: Life
 
-    /// Starts to follow the adapter.
     func begin() {
         radio.soon { [self] in $0.open(CentralHub(self), for: self) }
     }
 
-    /// Ends everything: the program has released the manager.
     func close() {
         isClosed.store(true, ordering: .releasing)
         radio.soon { [self] in $0.close(self) }
@@ -68,7 +66,7 @@ final class CentralHandle: Sendable {
                     peripheral.handle.shared { $0.connectionRequest.state = .disconnected }
                 }
             }
-            manager.delegate?.centralManagerDidUpdateState(manager)
+            manager.reportState()
         }
     }
 
@@ -140,22 +138,13 @@ final class CentralHandle: Sendable {
             for try await advertisement in try await adapter.scan(options) {
                 guard let address = advertisement.address else { continue }
                 // The next is fetched when the program has processed this one; later ones wait in the scan's buffer.
-                await report(advertisement, from: address, number)
+                await callbacks.drain(.scan) { [self] in received(advertisement, from: address, number) }
             }
         } catch {
             guard error.code != .cancelled else { return }
             coreBluetoothLog.warning("the scan ended: \(error)")
             shared { if $0.scanNumber == number { $0.isScanning = false } }
         }
-    }
-
-    private func report(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) async {
-        let isTaken = Promise<Void, Never>()
-        callbacks.post(from: .scan) { [self] in
-            received(advertisement, from: address, number)
-            isTaken.succeed()
-        }
-        await isTaken.value(ifCancelled: ())
     }
 
     private func received(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) {

@@ -98,10 +98,23 @@ struct PeripheralSession: Sendable {
                 }
                 delegate?.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error)
             }
-        case .read(let characteristic): await read(characteristic, hasBegun)
-        case .readDescriptor(let descriptor): await read(descriptor, hasBegun)
+        case .read(let characteristic):
+            await send(characteristic.remote.map { .read($0) }, hasBegun) { peripheral, delegate, value, error in
+                if error == nil { characteristic.contents { $0.value = Data(value) } }
+                delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: error)
+            }
+        case .readDescriptor(let descriptor):
+            await send(descriptor.remote.map { .read($0) }, hasBegun) { peripheral, delegate, value, error in
+                if error == nil {
+                    descriptor.contents { $0.value = CBDescriptor.value(value, of: descriptor.uuid.bluetooth) }
+                }
+                delegate?.peripheral(peripheral, didUpdateValueFor: descriptor, error: error)
+            }
         case .write(let characteristic, let value):
-            await write(value, to: characteristic, hasBegun)
+            let isWritable = characteristic.remote?.properties.contains(.write) == true
+            await write(value, to: characteristic.remote, isPermitted: isWritable, hasBegun) {
+                $1?.peripheral($0, didWriteValueFor: characteristic, error: $2)
+            }
         case .writeCommand(let characteristic, let value):
             coreBluetoothLog.notice(
                 "\(value.count) bytes for \(characteristic.uuid) are too long for a command; they are written in parts."
@@ -112,7 +125,14 @@ struct PeripheralSession: Sendable {
                 misuse("a value was not written: \(error)")
             }
             didSend()
-        case .writeDescriptor(let descriptor, let value): await write(value, to: descriptor, hasBegun)
+        case .writeDescriptor(let descriptor, let value):
+            let isConfiguration = descriptor.remote?.uuid == .clientCharacteristicConfiguration
+            if isConfiguration {
+                misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
+            }
+            await write(value, to: descriptor.remote, isPermitted: !isConfiguration, hasBegun) {
+                $1?.peripheral($0, didWriteValueFor: descriptor, error: $2)
+            }
         case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, hasBegun)
         case .stopNotifying(let characteristic): await stopNotifying(characteristic)
         case .openChannel(let psm): await openChannel(psm)
@@ -222,60 +242,27 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    private func read(
-        _ characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
+    /// Sends a request, and calls the delegate with the answer.
+    private func send(
+        _ request: AttributeRequest?, _ hasBegun: Promise<Void, Never>,
+        report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, [UInt8], (any Error)?) -> Void
     ) async {
-        guard let remote = characteristic.remote else { return notOurs() }
-        await ask(.read(remote), hasBegun) { [self] value, error in
-            answer { peripheral, delegate in
-                if error == nil { characteristic.contents { $0.value = Data(value) } }
-                delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: error)
-            }
-        }
-    }
-
-    private func read(_ descriptor: CBDescriptor, _ hasBegun: Promise<Void, Never>) async {
-        guard let remote = descriptor.remote else { return notOurs() }
-        await ask(.read(remote), hasBegun) { [self] value, error in
-            answer { peripheral, delegate in
-                if error == nil {
-                    descriptor.contents { $0.value = CBDescriptor.value(value, of: remote.uuid) }
-                }
-                delegate?.peripheral(peripheral, didUpdateValueFor: descriptor, error: error)
-            }
+        guard let request else { return notOurs() }
+        await ask(request, hasBegun) { [self] value, error in
+            answer { report($0, $1, value, error) }
         }
     }
 
     private func write(
-        _ value: [UInt8], to characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
+        _ value: [UInt8], to attribute: (any RemoteAttribute)?, isPermitted: Bool, _ hasBegun: Promise<Void, Never>,
+        report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
     ) async {
-        guard let remote = characteristic.remote else { return notOurs() }
-        let report: @Sendable ((any Error)?) -> Void = { [self] error in
-            answer { $1?.peripheral($0, didWriteValueFor: characteristic, error: error) }
+        guard let attribute else { return notOurs() }
+        guard isPermitted else { return answer { report($0, $1, CBATTError(.writeNotPermitted)) } }
+        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+            return answer { report($0, $1, CBATTError(.invalidAttributeValueLength)) }
         }
-        guard remote.properties.contains(.write) else { return report(CBATTError(.writeNotPermitted)) }
-        if let error = lengthError(of: value) { return report(error) }
-        await ask(.write(value, to: remote), hasBegun) { report($1) }
-    }
-
-    private func write(
-        _ value: [UInt8], to descriptor: CBDescriptor, _ hasBegun: Promise<Void, Never>
-    ) async {
-        guard let remote = descriptor.remote else { return notOurs() }
-        let report: @Sendable ((any Error)?) -> Void = { [self] error in
-            answer { $1?.peripheral($0, didWriteValueFor: descriptor, error: error) }
-        }
-        guard remote.uuid != .clientCharacteristicConfiguration else {
-            misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
-            return report(CBATTError(.writeNotPermitted))
-        }
-        if let error = lengthError(of: value) { return report(error) }
-        await ask(.write(value, to: remote), hasBegun) { report($1) }
-    }
-
-    /// The error for the length of a value to write; nil if it is valid.
-    private func lengthError(of value: [UInt8]) -> CBATTError? {
-        value.count <= AttributeProtocol.maximumAttributeValueLength ? nil : CBATTError(.invalidAttributeValueLength)
+        await send(.write(value, to: attribute), hasBegun) { report($0, $1, $3) }
     }
 
     private func notOurs() {

@@ -170,8 +170,6 @@ final class ChannelInput: ChannelDirection, @unchecked Sendable {
 
 /// The sender of a channel's bytes. Unchecked, as its superclass.
 final class ChannelOutput: ChannelDirection, @unchecked Sendable {
-    var hasSpace: Bool { isTrue(.hasSpaceAvailable) }
-
     func open() {
         guard let end = begin() else { return }
         events.post(.hasSpaceAvailable)
@@ -303,7 +301,7 @@ final class ChannelOutputStream: OutputStream {
     }
     override var streamStatus: Stream.Status { writer.status }
     override var streamError: (any Error)? { writer.error }
-    override var hasSpaceAvailable: Bool { writer.hasSpace }
+    override var hasSpaceAvailable: Bool { writer.isTrue(.hasSpaceAvailable) }
     override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
         writer.events.schedule(in: aRunLoop, mode)
     }

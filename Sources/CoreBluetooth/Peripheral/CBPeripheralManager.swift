@@ -6,10 +6,9 @@ public import Foundation
 ///
 /// On Linux a long read is one request for the whole value, with an offset of zero.
 //
-// Sendable unchecked: the delegate and the handle are locked.
+// Sendable unchecked: the delegate is locked.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
     private let observer = Locked(WeakDelegate<any CBPeripheralManagerDelegate>())
-    private let locked = Locked<PeripheralManagerHandle?>(nil)
 
     /// Creates a manager without a delegate, which calls back on the main queue.
     public convenience init() {
@@ -34,26 +33,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     ) {
         super.init(manager: ())
         observer { $0.delegate = delegate }
-        let configuration = CBLinux.configuration
-        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
-        do throws(BluetoothError) {
-            let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
-            let made = PeripheralManagerHandle(WeakReference(to: self), radio, callbacks)
-            locked { $0 = made }
-            made.begin()
-        } catch {
-            coreBluetoothLog.logger.error("\(error)")
-            let manager = WeakReference(to: self)
-            callbacks.post {
-                guard let manager = manager.object else { return }
-                manager.shared { $0 = .unsupported }
-                manager.delegate?.peripheralManagerDidUpdateState(manager)
-            }
-        }
-    }
-
-    deinit {
-        handle?.close()
+        let manager = WeakReference(to: self)
+        open(queue) { radio, callbacks, _ in PeripheralManagerHandle(manager, radio, callbacks) }
     }
 
     /// The receiver of events; not retained.
@@ -66,7 +47,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     open var isAdvertising: Bool { handle?.shared { $0.advertising.isOn } ?? false }
 
     /// The manager's handle of the radio; nil if there is none.
-    var handle: PeripheralManagerHandle? { locked { $0 } }
+    var handle: PeripheralManagerHandle? { opened { $0 } as? PeripheralManagerHandle }
+
+    override func reportState() { delegate?.peripheralManagerDidUpdateState(self) }
 
     /// The permission to share data by Bluetooth: Linux asks no user, so it is granted.
     open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }

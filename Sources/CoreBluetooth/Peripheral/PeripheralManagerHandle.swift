@@ -10,7 +10,7 @@ import Synchronization
 /// and pending values.
 //
 // Holds more than ten variables: half of them are the state that threads share behind one lock.
-final class PeripheralManagerHandle: Sendable {
+final class PeripheralManagerHandle: ManagerHandle {
     /// A service being published, or published.
     struct Offer {
         let service: CBMutableService
@@ -131,12 +131,10 @@ final class PeripheralManagerHandle: Sendable {
 
     // MARK: Life
 
-    /// Starts to follow the adapter.
     func begin() {
         radio.soon { [self] in $0.open(PeripheralHub(self), for: self) }
     }
 
-    /// Ends everything: the program has released the manager.
     func close() {
         removeServices { _ in true }
         let listeners = shared { $0.listeners.values.map { $0 } }
@@ -146,7 +144,7 @@ final class PeripheralManagerHandle: Sendable {
 
     /// Reports the adapter's state to the program.
     func radioChanged(_ state: CBManagerState) {
-        post { [self] manager, delegate in
+        post { [self] manager, _ in
             manager.shared { $0 = state }
             shared { shared in
                 switch state {
@@ -165,7 +163,7 @@ final class PeripheralManagerHandle: Sendable {
                 stopAdvertising()
                 silenced = removeServices { _ in true }
             }
-            delegate?.peripheralManagerDidUpdateState(manager)
+            manager.reportState()
             // The links of these end with the adapter.
             for (subscription, central) in silenced {
                 manager.delegate?.peripheralManager(

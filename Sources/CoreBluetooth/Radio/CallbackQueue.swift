@@ -40,10 +40,13 @@ final class CallbackQueue: Sendable {
         queue.async { self.run() }
     }
 
-    /// Waits until all callbacks posted so far, of one source or of all, have run.
-    func drain(_ source: CallbackSource? = nil) async {
+    /// Waits until all callbacks posted so far, of one source or of all, have run, and then `callback`.
+    func drain(_ source: CallbackSource? = nil, _ callback: @escaping Callback = {}) async {
         let isDrained = Promise<Void, Never>()
-        post(from: source) { isDrained.succeed() }
+        post(from: source) {
+            callback()
+            isDrained.succeed()
+        }
         await isDrained.value(ifCancelled: ())
     }
 

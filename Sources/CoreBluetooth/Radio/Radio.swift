@@ -293,9 +293,9 @@ actor Radio: LoopActor {
     /// Derives the state from the adapter's now.
     func settle() {
         guard let adapter else { return }
+        if adapter.state != .absent { following.absenceTimer = nil }
         switch adapter.state {
         case .poweredOn:
-            following.absenceTimer = nil
             if let obstacle = following.obstacles.central { log.warning("\(obstacle)") }
             set(following.obstacles.central == nil ? .poweredOn : .unauthorized)
         case .absent:
@@ -304,12 +304,8 @@ actor Radio: LoopActor {
             let timer = loop.makeLocalTimer { self.isMissingForLong() }
             timer.set(after: Self.absenceLimit)
             following.absenceTimer = timer
-        case .lowEnergyOff, .poweredOff, .blocked:
-            following.absenceTimer = nil
-            set(.poweredOff)
-        case .unsupported:
-            following.absenceTimer = nil
-            set(.unsupported)
+        case .lowEnergyOff, .poweredOff, .blocked: set(.poweredOff)
+        case .unsupported: set(.unsupported)
         }
     }
 
@@ -339,4 +335,26 @@ protocol ManagerHub: AnyObject {
 
     /// Ends everything: the manager was released.
     func close()
+}
+
+extension CBManager {
+    /// Opens the radio, for which `make` creates the manager's handle; without a radio the manager is unsupported.
+    func open(
+        _ queue: DispatchQueue?, _ make: (Radio, CallbackQueue, CBLinux.Configuration) -> any ManagerHandle
+    ) {
+        let configuration = CBLinux.configuration
+        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
+        do throws(BluetoothError) {
+            let made = make(try Radio.shared(configuration, log: coreBluetoothLog.logger), callbacks, configuration)
+            opened { $0 = made }
+            made.begin()
+        } catch {
+            coreBluetoothLog.logger.error("\(error)")
+            let manager = WeakReference(to: self)
+            callbacks.post {
+                manager.object?.shared { $0 = .unsupported }
+                manager.object?.reportState()
+            }
+        }
+    }
 }

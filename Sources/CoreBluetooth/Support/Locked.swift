@@ -16,6 +16,17 @@ final class Locked<Value>: @unchecked Sendable {
         return try body(&value)
     }
 
+    /// Returns a part of the value, which `make` makes on first use, outside the lock.
+    func part<Part>(_ path: WritableKeyPath<Value, Part?>, orMake make: () -> Part) -> Part {
+        if let part = self({ $0[keyPath: path] }) { return part }
+        let made = make()
+        return self { value in
+            let part = value[keyPath: path] ?? made
+            value[keyPath: path] = part
+            return part
+        }
+    }
+
     /// Replaces a part of the value. The old part is released outside the lock: its deinitialiser may run code of the
     /// program that acquires the lock.
     func replace<Part>(_ path: WritableKeyPath<Value, Part>, with part: Part) {

@@ -6,10 +6,19 @@ import Logging
 // Sendable unchecked, since NSObject is not: the state is locked.
 open class CBManager: NSObject, @unchecked Sendable {
     let shared = Locked(CBManagerState.unknown)
+    /// The manager's handle of the radio; nil if there is none.
+    let opened = Locked<(any ManagerHandle)?>(nil)
 
     init(manager: Void) {
         super.init()
     }
+
+    deinit {
+        opened { $0 }?.close()
+    }
+
+    /// Calls the delegate, as the state has changed.
+    func reportState() {}
 
     /// The manager's state; changes just before the delegate is called.
     open var state: CBManagerState { shared { $0 } }
@@ -27,6 +36,15 @@ open class CBManager: NSObject, @unchecked Sendable {
         misuse("\(call) has no effect while \(type(of: self)) is \(state); wait until it is poweredOn.")
         return false
     }
+}
+
+/// The part of a manager that any thread may use.
+protocol ManagerHandle: AnyObject, Sendable {
+    /// Starts to follow the adapter.
+    func begin()
+
+    /// Ends everything: the program has released the manager.
+    func close()
 }
 
 /// Logs a call that has no effect as misuse of the API.

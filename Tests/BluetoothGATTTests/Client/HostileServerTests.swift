@@ -199,7 +199,7 @@ import BluetoothGATT
     }
 
     static let discoveries: [(procedure: any ClientProcedure, requests: Int)] = [
-        (ServiceDiscovery(), 65_535), (ServiceDiscoveryByUUID(uuid: 0x1800), 65_535),
+        (ServiceDiscovery(), 65_535), (ServiceDiscovery(uuid: 0x1800), 65_535),
         (CharacteristicDiscovery(in: .all), 32_767), (DescriptorDiscovery(in: .all), 65_535),
         // Each service takes one request for its UUID.
         (IncludedServiceDiscovery(in: .all), 2 * 65_535),

@@ -195,7 +195,7 @@ import Testing
         #expect(try fixture.perform(ServiceDiscovery()).output == bare)
         for service in expected {
             let sameUUID = bare.filter { $0.uuid == service.uuid }
-            #expect(try fixture.perform(ServiceDiscoveryByUUID(uuid: service.uuid)).output == sameUUID)
+            #expect(try fixture.perform(ServiceDiscovery(uuid: service.uuid)).output == sameUUID)
             let includes = try fixture.perform(IncludedServiceDiscovery(in: service.handles)).output
             #expect(includes == service.includedServices)
 

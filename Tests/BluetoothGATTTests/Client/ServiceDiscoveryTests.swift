@@ -133,48 +133,48 @@ let longName2 = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
     /// Discover Primary Service by Service UUID, Core Vol 3 Part G §4.4.2.
     static let byUUID: [Transcript] = [
         Transcript(
-            "a 16-bit UUID is asked about in 16 bits", ServiceDiscoveryByUUID(uuid: 0x180F),
+            "a 16-bit UUID is asked about in 16 bits", ServiceDiscovery(uuid: 0x180F),
             [
                 "06 0100 FFFF 0028 0F18": "07 0400 0700 0B00 0E00",
                 "06 0F00 FFFF 0028 0F18": "01 06 0F00 0A",
             ], "180F 0004-0007; 180F 000B-000E"),
         Transcript(
             "a 128-bit UUID just fits into the least ATT_MTU",
-            ServiceDiscoveryByUUID(uuid: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"),
+            ServiceDiscovery(uuid: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"),
             [
                 "06 0100 FFFF 0028 \(longUUID)": "07 1000 1500",
                 "06 1600 FFFF 0028 \(longUUID)": "01 06 1600 0A",
             ], "\(longName) 0010-0015"),
         Transcript(
-            "a 32-bit UUID is asked about in 128 bits", ServiceDiscoveryByUUID(uuid: 0x1234_5678),
+            "a 32-bit UUID is asked about in 128 bits", ServiceDiscovery(uuid: 0x1234_5678),
             ["06 0100 FFFF 0028 FB349B5F80000080 00100000 78563412": "07 1000 FFFF"], "12345678 0010-FFFF"),
         Transcript(
             "a UUID on the base is asked about in 16 bits however it is written",
-            ServiceDiscoveryByUUID(uuid: "0000180F-0000-1000-8000-00805F9B34FB"),
+            ServiceDiscovery(uuid: "0000180F-0000-1000-8000-00805F9B34FB"),
             ["06 0100 FFFF 0028 0F18": "07 FFFF FFFF"], "180F FFFF-FFFF"),
         Transcript(
-            "no such service is a result", mtu: 247, ServiceDiscoveryByUUID(uuid: 0x180F),
+            "no such service is a result", mtu: 247, ServiceDiscovery(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "01 06 0100 0A"], ""),
         Transcript(
-            "a refusal is handed on", ServiceDiscoveryByUUID(uuid: 0x180F),
+            "a refusal is handed on", ServiceDiscovery(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "01 06 0100 06"], "refused 06"),
         Transcript(
-            "the same answer again leads nowhere", ServiceDiscoveryByUUID(uuid: 0x180F),
+            "the same answer again leads nowhere", ServiceDiscovery(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "07 0400 0700", "06 0800 FFFF 0028 0F18": "07 0400 0700"],
             "180F 0004-0007 !unexpectedHandle 2800@0004/0004-0007 180F"),
         Transcript(
-            "services that overlap", ServiceDiscoveryByUUID(uuid: 0x180F),
+            "services that overlap", ServiceDiscovery(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "07 0400 0700 0700 0900", "06 0A00 FFFF 0028 0F18": "01 06 0A00 0A"],
             "180F 0004-0006; 180F 0007-0009 !overlap 2800@0004/0004-0007 180F"),
         Transcript(
-            "a service that ends before it begins", ServiceDiscoveryByUUID(uuid: 0x180F),
+            "a service that ends before it begins", ServiceDiscovery(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "07 0400 0300", "06 0500 FFFF 0028 0F18": "01 06 0500 0A"],
             "!invalidRange 2800@0004/0004-0003 180F"),
         Transcript(
-            "a service at no handle", ServiceDiscoveryByUUID(uuid: 0x180F),
+            "a service at no handle", ServiceDiscovery(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "07 0000 0300"], "!unexpectedHandle 2800@0000/0000-0003 180F"),
         Transcript(
-            "an answer of another kind", ServiceDiscoveryByUUID(uuid: 0x180F),
+            "an answer of another kind", ServiceDiscovery(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "11 06 0100 0500 0F18"], "violation"),
     ]
 

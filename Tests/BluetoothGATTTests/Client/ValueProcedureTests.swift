@@ -242,7 +242,7 @@ import Testing
     @Test("a procedure that only reads needs no cleanup")
     func stopOthers() {
         for procedure: any ClientProcedure in [
-            ServiceDiscovery(), ServiceDiscoveryByUUID(uuid: 0x180F), CharacteristicDiscovery(in: .all),
+            ServiceDiscovery(), ServiceDiscovery(uuid: 0x180F), CharacteristicDiscovery(in: .all),
             DescriptorDiscovery(in: .all), DatabaseDiscovery(), MTUExchange(offering: 517), ValueRead(0x0003),
             ValueWrite([1], to: 0x0003), IncludedServiceDiscovery(in: .all), ValueReadByUUID(0x2A19),
             MultipleValueRead([3, 5]),

@@ -47,7 +47,7 @@ import BluetoothGATT
         while let event = fixture.events.last, fixture.server.isWaitingForProgram {
             #expect(sent.isEmpty)
             switch event {
-            case .readRequested(let handle, _, _):
+            case .readRequested(let handle, _):
                 sent =
                     handle.rawValue % 3 == 0
                     ? hex(try fixture.refuse(.unlikelyError)) : hex(try fixture.answer("0102030405"))

@@ -33,9 +33,9 @@ struct ServerFixture {
     }
 
     /// Answers the pending read.
-    mutating func answer(_ value: String, startingAt start: Int = 0) throws -> String {
+    mutating func answer(_ value: String) throws -> String {
         guard case .readRequested = try #require(events.first) else { throw TestFailure.unexpectedEvent }
-        return answer(events.first, .success(hex(value)), startingAt: start)
+        return answer(events.first, .success(hex(value)))
     }
 
     /// Refuses the pending request.
@@ -53,10 +53,8 @@ struct ServerFixture {
     }
 
     /// Answers an event, or with nil refuses the pending request; returns the response.
-    mutating func answer(
-        _ event: GATTServerEvent?, _ result: Result<[UInt8], ATTErrorCode>, startingAt start: Int = 0
-    ) -> String {
-        events = server.answer(event, with: result, startingAt: start, database: &database, into: &writer)
+    mutating func answer(_ event: GATTServerEvent?, _ result: Result<[UInt8], ATTErrorCode>) -> String {
+        events = server.answer(event, with: result, database: &database, into: &writer)
         return writer.bytes.hexadecimal
     }
 

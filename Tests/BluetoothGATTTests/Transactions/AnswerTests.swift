@@ -96,7 +96,7 @@ import BluetoothGATT
         (ValueWrite([1], to: 0x0003), "13 00"), (MTUExchange(offering: 517), "03 17"),
         (MTUExchange(offering: 517), "03 1700 00"), (ServiceDiscovery(), "11"), (ServiceDiscovery(), "11 06"),
         (ServiceDiscovery(), "11 06 0100 0500 00"), (ServiceDiscovery(), "11 03 0100 05"),
-        (ServiceDiscoveryByUUID(uuid: 0x180F), "07 0100"), (CharacteristicDiscovery(in: .all), "09 01 01"),
+        (ServiceDiscovery(uuid: 0x180F), "07 0100"), (CharacteristicDiscovery(in: .all), "09 01 01"),
         (DescriptorDiscovery(in: .all), "05 03 0100 0028"), (DescriptorDiscovery(in: .all), "05 01"),
     ]
 

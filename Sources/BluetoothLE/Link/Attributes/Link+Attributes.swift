@@ -156,7 +156,7 @@ extension Link {
                 "A Write Command has at most \(maximumCommandLength) bytes of value on this link, not \(value.count).")
         }
         if Task.isCancelled { throw .cancelled(operation) }
-        let command = CommandCall(value, to: handle, operation, on: bearer)
+        let command = ValueCall(value, of: handle, operation, on: bearer)
         bearer.submit(command)
         try await command.call.value(operation, timeout: timeout, on: loop)
     }

@@ -8,9 +8,8 @@ extension Link {
     nonisolated(nonsending) func discoverServices(
         _ uuid: BluetoothUUID? = nil, isFirstOnly: Bool = false, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteService] {
-        guard let uuid else { return try await perform(ServiceDiscovery(), "discover services", timeout: timeout) }
-        return try await perform(
-            ServiceDiscoveryByUUID(uuid: uuid, isFirstOnly: isFirstOnly), "discover service \(uuid)", timeout: timeout)
+        let name = uuid.map { "discover service \($0)" } ?? "discover services"
+        return try await perform(ServiceDiscovery(uuid: uuid, isFirstOnly: isFirstOnly), name, timeout: timeout)
     }
 
     nonisolated(nonsending) func discoverIncludedServices(

@@ -71,7 +71,7 @@ final class PeerDatabase {
         // Another call may have discovered the database meanwhile.
         guard let cache, let stored = await cache.store.database(for: key(of: cache, link)), state.services == nil
         else { return nil }
-        let serviceChanged = PeerDatabaseState.genericAttribute(.serviceChanged, in: stored.services)?.valueHandle
+        let serviceChanged = stored.services.characteristic(.serviceChanged, in: .genericAttribute)?.valueHandle
         let isFixed = stored.hash == nil && serviceChanged == nil && !stored.services.isEmpty
         let isFollowed = stored.isFollowed && link.bondedPeer.isBonded(link)
         let hasMissed = try link.bearer(for: operation).peerServer.serviceChanged.mayHaveMissed(serviceChanged)
@@ -180,13 +180,13 @@ final class PeerDatabase {
     func isStale(_ handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool { state.isStale(handle, type) }
 
     /// Ends the streams of changes, as the link has ended.
-    func finish(_ reason: BluetoothError) { state.finish(reason) }
+    func finish(_ reason: BluetoothError) { state.changes.finish(reason) }
 
     // MARK: State
 
     /// Stores the present database, and ends the subscriptions to attributes that are gone.
     func adopt(_ database: RemoteDatabase, hash: DatabaseHash?, isRemembered: Bool = false, _ link: Link) {
-        let former = state.formerServices
+        let former = state.former
         state.discovered(
             database.services, problems: database.problems, hash: hash, isRemembered: isRemembered)
         guard let bearer = link.mainBearer else { return }
@@ -228,7 +228,7 @@ final class PeerDatabase {
     /// be determined, only the existence of a hash is stored, and the next discovery reads it first.
     private func fetchHash(of database: RemoteDatabase, _ link: Link) {
         let services = database.services
-        guard PeerDatabaseState.genericAttribute(.databaseHash, in: services) != nil else {
+        guard services.characteristic(.databaseHash, in: .genericAttribute) != nil else {
             if state.serviceChanged == nil, !database.problems.contains(where: { $0.reason == .tooManyRequests }) {
                 updateCache(CachedDatabase(database, hash: nil), link)
             }
@@ -242,9 +242,9 @@ final class PeerDatabase {
     private func follow(_ services: [RemoteService], _ link: Link) {
         guard !state.isFollowed else { return }
         state.isFollowed = true
-        let configuration = PeerDatabaseState.genericAttribute(.serviceChanged, in: services)?
+        let configuration = services.characteristic(.serviceChanged, in: .genericAttribute)?
             .descriptor(.clientCharacteristicConfiguration)?.handle
-        guard let features = PeerDatabaseState.genericAttribute(.clientSupportedFeatures, in: services) else {
+        guard let features = services.characteristic(.clientSupportedFeatures, in: .genericAttribute) else {
             return subscribeToChanges(configuration, link)
         }
         submit(

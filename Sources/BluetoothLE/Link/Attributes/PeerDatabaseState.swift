@@ -20,8 +20,8 @@ struct PeerDatabaseState {
     private(set) var changeCount: UInt64 = 0
     /// The ranges that have changed since the last discovery.
     private var changed: [AttributeHandleRange] = []
-    /// The database before the change.
-    private var former: [RemoteService] = []
+    /// The database before the change; empty without one.
+    private(set) var former: [RemoteService] = []
     /// The value handle of Service Changed.
     private(set) var serviceChanged: AttributeHandle?
     /// Whether this client has requested change indications.
@@ -48,7 +48,7 @@ struct PeerDatabaseState {
         self.hash = hash
         changed = []
         former = []
-        serviceChanged = Self.genericAttribute(.serviceChanged, in: services)?.valueHandle
+        serviceChanged = services.characteristic(.serviceChanged, in: .genericAttribute)?.valueHandle
     }
 
     /// Invalidates the database after a change in `range`.
@@ -83,9 +83,6 @@ struct PeerDatabaseState {
         }
     }
 
-    /// The database before the change; empty without one.
-    var formerServices: [RemoteService] { former }
-
     /// The type that an attribute had on an earlier link, and that the peer must show before a write; nil if there is
     /// nothing to ask.
     func unconfirmedType(of handle: AttributeHandle, _ type: BluetoothUUID?) -> BluetoothUUID? {
@@ -94,23 +91,11 @@ struct PeerDatabaseState {
     }
 
     private static func type(of handle: AttributeHandle, in services: [RemoteService]) -> BluetoothUUID? {
-        for service in services where service.handles.contains(handle) {
-            for characteristic in service.characteristics {
-                if characteristic.valueHandle == handle { return characteristic.uuid }
-                if let descriptor = characteristic.descriptors.first(where: { $0.handle == handle }) {
-                    return descriptor.uuid
-                }
-            }
-        }
-        return nil
+        let characteristic = services.characteristic(containing: handle)
+        if let characteristic, characteristic.valueHandle == handle { return characteristic.uuid }
+        return characteristic?.descriptors.first { $0.handle == handle }?.uuid
     }
 
-    /// A characteristic of the Generic Attribute service.
-    static func genericAttribute(_ uuid: BluetoothUUID, in services: [RemoteService]) -> RemoteCharacteristic? {
-        services.first { $0.uuid == .genericAttribute }?.characteristics.first { $0.uuid == uuid }
-    }
-
-    mutating func finish(_ reason: BluetoothError) { changes.finish(reason) }
 }
 
 /// The attributes that the peer has shown on this link one by one, and an index of those that it has shown together.

@@ -79,19 +79,21 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     }
 }
 
-/// A Write Command with its caller, which waits until the host has accepted it.
-final class CommandCall: CommandMessage {
+/// A value with its waiting caller, who is resumed once the host has accepted the Write Command or the notification, or
+/// once the indication is confirmed.
+final class ValueCall: CommandMessage, ValueUpdate {
     let call = Promise<Void, BluetoothError>()
-    private let value: [UInt8]
-    private let handle: AttributeHandle
+    let value: [UInt8]
+    let characteristic: AttributeHandle
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
 
     init(
-        _ value: [UInt8], to handle: AttributeHandle, _ operation: BluetoothError.Operation, on bearer: ATTBearer
+        _ value: [UInt8], of characteristic: AttributeHandle, _ operation: BluetoothError.Operation,
+        on bearer: ATTBearer
     ) {
         self.value = value
-        self.handle = handle
+        self.characteristic = characteristic
         self.operation = operation
         self.bearer = bearer
     }
@@ -101,7 +103,7 @@ final class CommandCall: CommandMessage {
     func write(into writer: inout ByteWriter) throws(TransactionFailure) {
         let value = value
         do {
-            try ATTClientPDU.writeCommand(handle, value: value.span.bytes).encode(into: &writer)
+            try ATTClientPDU.writeCommand(characteristic, value: value.span.bytes).encode(into: &writer)
         } catch {
             throw .invalid(
                 "A Write Command has at most \(writer.capacity - 3) bytes of value on this link, not \(value.count).")

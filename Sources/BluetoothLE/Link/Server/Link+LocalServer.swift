@@ -135,7 +135,7 @@ extension Link {
             report(PeerSubscription(characteristic: handle, configuration: configuration))
             bondedPeerIfAny?.persistClientState(self)
         case .supportedFeaturesChanged: bondedPeerIfAny?.persistClientState(self)
-        case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break
+        case .storedValueChanged, .mtuExchanged, .requestOutOfTurn: break
         }
     }
 

@@ -18,12 +18,7 @@ final class LocalServer: Sendable {
 
         /// The index of the first of ``publications`` whose range ends at or after `handle`.
         func position(of handle: AttributeHandle) -> Int {
-            var (low, high) = (0, publications.count)
-            while low < high {
-                let middle = low + (high - low) / 2
-                if publications[middle].handles.end < handle { low = middle + 1 } else { high = middle }
-            }
-            return low
+            partitionPoint(of: publications) { $0.handles.end < handle }
         }
 
         func publication(of handle: AttributeHandle) -> Publication? {
@@ -174,32 +169,6 @@ extension AttributeDatabase {
     }
 }
 
-/// A notification or indication of a local value with its waiting caller, which is resumed once the host has the
-/// notification, or once the indication is confirmed.
-final class ValueCall: ValueUpdate {
-    let call = Promise<Void, BluetoothError>()
-    let value: [UInt8]
-    let characteristic: AttributeHandle
-    private let operation: BluetoothError.Operation
-    private unowned let bearer: ATTBearer
-
-    init(
-        _ value: [UInt8], of characteristic: AttributeHandle, _ operation: BluetoothError.Operation,
-        on bearer: ATTBearer
-    ) {
-        self.value = value
-        self.characteristic = characteristic
-        self.operation = operation
-        self.bearer = bearer
-    }
-
-    var isAbandoned: Bool { call.isResolved }
-
-    func end(_ failure: TransactionFailure?) {
-        call.resolve(failure, operation, bearerEnd: bearer.closeReason)
-    }
-}
-
 extension BluetoothError {
     /// The error of a value that is not sent, as its link has kept others waiting and still has earlier values.
     static func linkIsBehind(_ operation: Operation) -> BluetoothError {
@@ -216,8 +185,6 @@ extension BluetoothError {
             self.init(
                 .notSubscribed, operation, "The device does not yet know that the services here have changed.",
                 isRetryable: true)
-        case .indicationOutstanding:
-            self.init(.busy, operation, "The device has not yet confirmed the last indication.", isRetryable: true)
         case .insufficientSecurity(_, let code):
             self.init(
                 .attributeProtocol, operation, "The link lacks the security that this value requires.",

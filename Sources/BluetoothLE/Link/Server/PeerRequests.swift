@@ -112,7 +112,7 @@ final class PeerRequests {
     ) {
         guard let connection = link.connection else { return link.giveUp(event, from: bearer) }
         switch event {
-        case .readRequested(let handle, _, _):
+        case .readRequested(let handle, _):
             receiver(.read(handle, ask(event, from: bearer, link)), connection)
         case .writeRequested(let writes, _): receiver(.write(writes, ask(event, from: bearer, link)), connection)
         case .writeCommandReceived(let write): receiver(.write([write], nil), connection)
@@ -288,13 +288,6 @@ struct PendingWork: Sendable {
     /// The attributes for which the program has authorised the client, for the lifetime of the link.
     private(set) var authorized: AttributeHandleRange?
 
-    init(event: GATTServerEvent, bearer: UInt64?, client: AttributeClient, deadline: KernelInstant?) {
-        self.event = event
-        self.bearer = bearer
-        self.client = client
-        self.deadline = deadline
-    }
-
     /// Whether the access requires a bond that the client does not have yet.
     func awaitsBond(in server: LocalServer) -> Bool {
         guard event.asksForAuthorization, !client.isBonded, let (handle, access) = event.access else { return false }
@@ -306,7 +299,7 @@ struct PendingWork: Sendable {
     mutating func perform(in server: LocalServer, _ log: Logger) async -> PeerQuestion.Answer {
         do {
             switch event {
-            case .readRequested(let handle, _, _):
+            case .readRequested(let handle, _):
                 guard let publication = server.publication(of: handle) else { return .failure(.readNotPermitted) }
                 let value = try await publication.read(handle, by: client, in: server)
                 if value.count > AttributeProtocol.maximumAttributeValueLength {

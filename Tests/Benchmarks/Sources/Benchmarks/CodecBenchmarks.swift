@@ -11,9 +11,9 @@ private struct Samples: Sendable {
     let length: Int
 
     /// PDUs of `head`, bytes that differ between the PDUs, and `tail`.
-    init(_ name: String, _ direction: ATTDirection, _ head: [UInt8], varying: Int, _ tail: [UInt8] = []) {
+    init(_ name: String, _ head: [UInt8], varying: Int, _ tail: [UInt8] = []) {
         self.name = name
-        isSentByClient = direction == .clientToServer
+        isSentByClient = ATTOpcode(head[0]).isSentByClient
         var all: [UInt8] = []
         for number in 0..<Self.count {
             all += head
@@ -26,27 +26,27 @@ private struct Samples: Sendable {
 
     /// The most frequent PDUs of a connection.
     static let common = [
-        Samples("Read Request", .clientToServer, [0x0A], varying: 2),
-        Samples("Read Response, 20 bytes", .serverToClient, [0x0B], varying: 20),
-        Samples("Read Blob Request", .clientToServer, [0x0C], varying: 4),
-        Samples("Write Request, 20 bytes", .clientToServer, [0x12], varying: 22),
-        Samples("Write Response", .serverToClient, [0x13], varying: 0),
-        Samples("Write Command, 20 bytes", .clientToServer, [0x52], varying: 22),
-        Samples("Write Command, 244 bytes", .clientToServer, [0x52], varying: 246),
-        Samples("Notification, 20 bytes", .serverToClient, [0x1B], varying: 22),
-        Samples("Notification, 244 bytes", .serverToClient, [0x1B], varying: 246),
-        Samples("Indication, 20 bytes", .serverToClient, [0x1D], varying: 22),
-        Samples("Confirmation", .clientToServer, [0x1E], varying: 0),
-        Samples("Error Response", .serverToClient, [0x01, 0x0A], varying: 3),
-        Samples("Exchange MTU Request", .clientToServer, [0x02], varying: 2),
-        Samples("Exchange MTU Response", .serverToClient, [0x03], varying: 2),
-        Samples("Read By Group Type Request", .clientToServer, [0x10], varying: 4, [0x00, 0x28]),
-        Samples("Read By Type Request", .clientToServer, [0x08], varying: 4, [0x03, 0x28]),
-        Samples("Find Information Request", .clientToServer, [0x04], varying: 4),
-        Samples("Read By Group Type Response, 12 services", .serverToClient, [0x11, 20], varying: 12 * 20),
-        Samples("Read By Type Response, 11 characteristics", .serverToClient, [0x09, 21], varying: 11 * 21),
-        Samples("Find Information Response, 4 descriptors", .serverToClient, [0x05, 1], varying: 4 * 4),
-        Samples("Prepare Write Request, 242 bytes", .clientToServer, [0x16], varying: 246),
+        Samples("Read Request", [0x0A], varying: 2),
+        Samples("Read Response, 20 bytes", [0x0B], varying: 20),
+        Samples("Read Blob Request", [0x0C], varying: 4),
+        Samples("Write Request, 20 bytes", [0x12], varying: 22),
+        Samples("Write Response", [0x13], varying: 0),
+        Samples("Write Command, 20 bytes", [0x52], varying: 22),
+        Samples("Write Command, 244 bytes", [0x52], varying: 246),
+        Samples("Notification, 20 bytes", [0x1B], varying: 22),
+        Samples("Notification, 244 bytes", [0x1B], varying: 246),
+        Samples("Indication, 20 bytes", [0x1D], varying: 22),
+        Samples("Confirmation", [0x1E], varying: 0),
+        Samples("Error Response", [0x01, 0x0A], varying: 3),
+        Samples("Exchange MTU Request", [0x02], varying: 2),
+        Samples("Exchange MTU Response", [0x03], varying: 2),
+        Samples("Read By Group Type Request", [0x10], varying: 4, [0x00, 0x28]),
+        Samples("Read By Type Request", [0x08], varying: 4, [0x03, 0x28]),
+        Samples("Find Information Request", [0x04], varying: 4),
+        Samples("Read By Group Type Response, 12 services", [0x11, 20], varying: 12 * 20),
+        Samples("Read By Type Response, 11 characteristics", [0x09, 21], varying: 11 * 21),
+        Samples("Find Information Response, 4 descriptors", [0x05, 1], varying: 4 * 4),
+        Samples("Prepare Write Request, 242 bytes", [0x16], varying: 246),
     ]
 
     /// Calls `body` with each in turn, and consumes a number made of its results.
