@@ -99,6 +99,7 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
         arguments: [
             ("", .empty), ("62", .truncated(record: 0, offset: 0, needed: 16, available: 1)),
             ("6274736E6F6F7000 00000001 0000", .truncated(record: 0, offset: 0, needed: 16, available: 14)),
+            ("6274736E6F6F7001 00000001 000007D1", .unknownFormat(hex("6274736E6F6F7001"))),
             ("6274736E6F6F7000 00000002 000007D1", .unsupportedVersion(2)),
             ("6274736E6F6F7000 00000001 000003EB", .unsupportedDatalink(BTSnoopDatalink(rawValue: 1003))),
             ("0A0D0D0A 1C000000 4D3C2B1A 01000000", .unknownFormat(hex("0A0D0D0A 1C000000"))),

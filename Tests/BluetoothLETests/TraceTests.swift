@@ -33,11 +33,11 @@ final class TemporaryFile: Sendable {
 
     /// The kind, adapter and bytes of every packet of the file.
     func packets() throws -> [(kind: CapturedPacketKind, adapter: UInt16, payload: [UInt8])] {
-        let bytes = bytes
-        var reader = try BTSnoopReader(bytes.span.bytes)
+        var reader = CaptureReader()
         var packets: [(CapturedPacketKind, UInt16, [UInt8])] = []
-        while let record = try reader.next() {
-            packets.append((record.packet.kind, record.packet.adapter, [UInt8](record.packet.payload)))
+        reader.append(bytes)
+        try reader.read { record in
+            if case .packet(let kind) = record.kind { packets.append((kind, record.adapter, record.payload)) }
         }
         return packets
     }
