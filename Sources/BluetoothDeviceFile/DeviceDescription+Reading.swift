@@ -240,20 +240,20 @@ extension DescribedValue {
 
 extension CharacteristicProperties {
     /// The properties by the names that files use, and explore prints.
-    static let known: [(name: String, option: CharacteristicProperties)] = (0..<8).map {
-        let option = CharacteristicProperties(rawValue: 1 << $0)
-        return (String("\(option)".dropFirst().dropLast()), option)
-    }
-
-    var names: [String] { Self.known.filter { contains($0.option) }.map(\.name) }
+    static let known = named(8)
 }
 
 extension AttributePermissions {
     /// The permissions by their names.
-    static let known: [(name: String, option: AttributePermissions)] = (0..<10).map {
-        let option = AttributePermissions(rawValue: 1 << $0)
-        return (String("\(option)".dropFirst().dropLast()), option)
-    }
+    static let known = named(10)
+}
 
-    var names: [String] { Self.known.filter { contains($0.option) }.map(\.name) }
+extension OptionSet where Self: CustomStringConvertible, RawValue: FixedWidthInteger {
+    /// The lowest options, so many of them, by the names they have as text.
+    fileprivate static func named(_ count: Int) -> [(name: String, option: Self)] {
+        (0..<count).map { bit in
+            let option = Self(rawValue: 1 << bit)
+            return (String("\(option)".dropFirst().dropLast()), option)
+        }
+    }
 }
