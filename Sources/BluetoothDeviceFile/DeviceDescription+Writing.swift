@@ -32,9 +32,9 @@ extension DescribedAdvertisement {
             ("rssi", rssi.map { .integer($0) }),
             ("every", interval.map { .seconds($0) }),
         ]
-        let fields = AdvertisementData(advertising: data, scanResponse: scanResponse).jsonFields
         let raw = [("raw", data), ("rawScanResponse", scanResponse)].map { ($0, JSONValue.string($1.hexadecimal)) }
-        return .fields(given + fields + raw)
+        let sent = AdvertisementData(advertising: data, scanResponse: scanResponse).jsonFields + raw
+        return .fields(given + sent.map { ($0, $1) })
     }
 }
 
