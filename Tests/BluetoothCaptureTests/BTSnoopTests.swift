@@ -15,8 +15,8 @@ struct Record: Equatable {
 }
 
 /// The readable records of a file, and the error at its end.
-func read(_ file: [UInt8]) -> (records: [Record], end: CaptureError?) {
-    let (records, _, end) = readCapture(file)
+func read(_ file: [UInt8], inPiecesOf size: Int = .max) -> (records: [Record], end: CaptureError?) {
+    let (records, _, end) = readCapture(file, inPiecesOf: size)
     return (
         records.compactMap { record in
             guard case .packet(let kind) = record.kind else { return nil }
@@ -108,8 +108,8 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     func recordsAreReadAsWritten(datalink: BTSnoopDatalink) throws {
         let records = (0..<24).map { number in
             Record(
-                kind: CapturedPacketKind(rawValue: number), time: Int64(number) * 1_000_003,
-                payload: (0..<number).map { UInt8($0) })
+                kind: CapturedPacketKind(rawValue: number), time: Int64(number) * 1_000_003, drops: UInt32(number),
+                cut: Int(number) % 4, payload: (0..<number).map { UInt8($0) })
         }
         let expected = records.filter { record in
             switch datalink {
@@ -118,9 +118,13 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
             default: [2, 3, 4, 5].contains(record.kind.rawValue)
             }
         }
-        let (read, end) = read(try file(datalink, records))
-        #expect(read == expected)
-        #expect(end == nil)
+        let bytes = try file(datalink, records)
+        #expect(readCapture(bytes).format == .btsnoop(datalink))
+        for size in [1, 7, .max] {
+            let (read, end) = read(bytes, inPiecesOf: size)
+            #expect(read == expected)
+            #expect(end == nil)
+        }
     }
 
     @Test func hiddenBytesBecomeZerosAndTheLengthStays() throws {

@@ -69,25 +69,6 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
         #expect(readCapture(file).records.last?.kind == kind)
     }
 
-    @Test(arguments: [.monitor, .h4, .hci] as [BTSnoopDatalink])
-    func btsnoopIsReadInPieces(datalink: BTSnoopDatalink) throws {
-        let written = [
-            Record(kind: .command, time: 5, drops: 2, payload: hex("030C00")),
-            Record(kind: .aclReceived, time: 6, cut: 9, payload: hex("4000010000")),
-        ]
-        let bytes = try file(datalink, written)
-        for size in [1, 7, .max] {
-            let (records, format, end) = readCapture(bytes, inPiecesOf: size)
-            #expect(end == nil)
-            #expect(format == .btsnoop(datalink))
-            #expect(records.map(\.payload) == written.map(\.payload))
-            #expect(records.map(\.kind) == written.map { .packet($0.kind) })
-            #expect(records.map(\.time) == [5, 6])
-            #expect(records.map(\.missingByteCount) == [0, 9])
-            #expect(records.map(\.drops) == [2, 0])
-        }
-    }
-
     @Test func aPacketWithoutAKnownIndicatorIsARecord() throws {
         let bytes = try file(.h4, []) + hex("00000001 00000001 00000000 00000000 00DCDDB30F2F8001 09")
         #expect(

@@ -76,7 +76,7 @@ extension CachedDatabase {
     ///
     /// The checksum is verified first, so that a damaged file is never decoded in part.
     ///
-    /// - Throws: ``RecordFormat/Failure``.
+    /// - Throws: `RecordFormat.Failure`.
     package init(decoding bytes: [UInt8], for key: AttributeCacheKey) throws(RecordFormat.Failure) {
         let body = try format.open(bytes)
         var reader = ByteReader(body.span.bytes)
