@@ -6,8 +6,10 @@ extension JSONValue {
 
     /// - Parameter before: the number of characters on the line before the value.
     private func formatted(indent: Int, before: Int) -> String {
-        let line = description
-        if depth <= 2, before + line.utf8.count <= Self.width { return line }
+        if depth <= 2 {
+            let line = description
+            if before + line.utf8.count <= Self.width { return line }
+        }
         let parts: [(start: String, value: JSONValue)]
         let brackets: (String, String)
         switch self {
@@ -17,7 +19,7 @@ extension JSONValue {
         case .object(let fields) where !fields.isEmpty:
             parts = fields.map { (Self.quoted($0.0) + ": ", $0.1) }
             brackets = ("{", "}")
-        default: return line
+        default: return description
         }
         let margin = String(repeating: " ", count: indent)
         let lines = parts.map { part in
