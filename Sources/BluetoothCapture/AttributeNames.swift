@@ -23,9 +23,6 @@ package struct AttributeNames: Sendable {
     /// No attributes.
     package init() {}
 
-    /// The number of stored attributes.
-    var count: Int { types.count }
-
     /// The name of an attribute; nil before its discovery.
     package subscript(handle: AttributeHandle) -> Name? {
         guard let uuid = types[handle.rawValue] else {

@@ -31,28 +31,6 @@ extension BTSnoopDatalink: CustomStringConvertible {
     }
 }
 
-/// An error for bytes that are not a readable btsnoop file.
-public enum BTSnoopError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The file has another identification.
-    case notBTSnoop
-    /// The file has another version than 1.
-    case unsupportedVersion(UInt32)
-    /// The datalink type is unsupported.
-    case unsupportedDatalink(BTSnoopDatalink)
-    /// The file ends within a record, as after its writer was killed.
-    case truncated(TruncatedBytes)
-
-    /// The error as text.
-    public var description: String {
-        switch self {
-        case .notBTSnoop: return "not a btsnoop file"
-        case .unsupportedVersion(let version): return "btsnoop version \(version)"
-        case .unsupportedDatalink(let datalink): return "btsnoop with \(datalink)"
-        case .truncated(let error): return "truncated btsnoop file: \(error)"
-        }
-    }
-}
-
 /// The format of packet captures that Wireshark and btmon read: a header, then records, all big-endian.
 public enum BTSnoop {
     /// The size of the file header in bytes: identification, version and datalink type.
@@ -63,92 +41,46 @@ public enum BTSnoop {
     /// Timestamps count microseconds from midnight of 0 AD in the proleptic calendar; this is 1970 in that count.
     static let unixEpoch: UInt64 = 0x00DC_DDB3_0F2F_8000
 
-    /// Appends the file header.
-    public static func encodeHeader(
-        _ datalink: BTSnoopDatalink = .monitor, into writer: inout ByteWriter
-    ) throws(BufferFull) {
+    /// The size of the record header in bytes: two lengths, flags, drops and time.
+    static var recordHeaderByteCount: Int { 24 }
+
+    /// Appends the header of a file with the packets of Linux's monitor channel.
+    public static func encodeHeader(into writer: inout ByteWriter) throws(BufferFull) {
         try writer.ensure(headerByteCount)
         try writer.write(identification)
         try writer.write(version.byteSwapped)
-        try writer.write(datalink.rawValue.byteSwapped)
-    }
-}
-
-/// A record of a btsnoop file.
-public struct BTSnoopRecord: ~Escapable {
-    /// The packet, as far as the file contains it.
-    public var packet: CapturedPacket
-    /// The time of capture in microseconds since 1970 in UTC.
-    public var time: Int64
-    /// The number of packets lost since the beginning of the capture.
-    public var drops: UInt32
-    /// The number of bytes missing at the end of the packet.
-    public var truncatedByteCount: Int
-
-    /// The size of the record header in bytes: two lengths, flags, drops and time.
-    static var headerByteCount: Int { 24 }
-
-    /// A record of a complete packet.
-    @_lifetime(copy packet)
-    public init(_ packet: consuming CapturedPacket, time: Int64, drops: UInt32 = 0, truncatedByteCount: Int = 0) {
-        self.packet = packet
-        self.time = time
-        self.drops = drops
-        self.truncatedByteCount = truncatedByteCount
+        try writer.write(BTSnoopDatalink.monitor.rawValue.byteSwapped)
     }
 
-    /// Appends the record in the format of `datalink`; returns false and appends nothing when the format has no such
-    /// packets.
+    /// Appends the record of a packet of the monitor channel.
     ///
     /// - Parameters:
-    ///   - datalink: The datalink type of the file.
+    ///   - packet: The packet.
+    ///   - time: The time of capture in microseconds since 1970 in UTC.
+    ///   - drops: The number of packets lost since the beginning of the capture.
     ///   - visibleByteCount: The number of packet bytes before the ones that are replaced by zeros; nil for all.
+    ///   - writer: The writer of the file.
     /// - Throws: ``BufferFull`` when the record does not fit; the writer is then unchanged.
-    @discardableResult
-    public func encode(
-        as datalink: BTSnoopDatalink = .monitor, visibleByteCount: Int? = nil, into writer: inout ByteWriter
-    ) throws(BufferFull) -> Bool {
-        guard let (flags, packetType) = head(as: datalink) else { return false }
-        let count = packet.payload.byteCount + (packetType == nil ? 0 : 1)
-        try writer.ensure(Self.headerByteCount + count)
-        try writer.write(UInt32(clamping: count + max(0, truncatedByteCount)).byteSwapped)
-        try writer.write(UInt32(clamping: count).byteSwapped)
-        try writer.write(flags.byteSwapped)
+    public static func encode(
+        _ packet: borrowing CapturedPacket, time: Int64, drops: UInt32 = 0, visibleByteCount: Int? = nil,
+        into writer: inout ByteWriter
+    ) throws(BufferFull) {
+        let payload = packet.payload
+        try writer.ensure(recordHeaderByteCount + payload.byteCount)
+        let count = UInt32(clamping: payload.byteCount).byteSwapped
+        // The length on the air, and in the file.
+        try writer.write(count)
+        try writer.write(count)
+        try writer.write((UInt32(packet.adapter) << 16 | UInt32(packet.kind.rawValue)).byteSwapped)
         try writer.write(drops.byteSwapped)
-        try writer.write((UInt64(bitPattern: time) &+ BTSnoop.unixEpoch).byteSwapped)
-        if let packetType { try writer.write(packetType) }
-        let visible = min(max(0, visibleByteCount ?? .max), packet.payload.byteCount)
-        try writer.write(packet.payload.extracting(first: visible))
-        try writer.writeZeros(packet.payload.byteCount - visible)
-        return true
-    }
-
-    /// The record's flags, and the packet indicator if the datalink type has one; nil when the type has no such
-    /// packets.
-    private func head(as datalink: BTSnoopDatalink) -> (flags: UInt32, packetType: UInt8?)? {
-        switch datalink {
-        case .monitor: return (UInt32(packet.adapter) << 16 | UInt32(packet.kind.rawValue), nil)
-        case .h4: return packet.kind.transport.map { ($0.flags, $0.packetType) }
-        case .hci:
-            guard let transport = packet.kind.transport, transport.packetType != 3, transport.packetType != 5 else {
-                return nil
-            }
-            return (transport.flags, nil)
-        default: return nil
-        }
+        try writer.write((UInt64(bitPattern: time) &+ unixEpoch).byteSwapped)
+        let visible = min(max(0, visibleByteCount ?? .max), payload.byteCount)
+        try writer.write(payload.extracting(first: visible))
+        try writer.writeZeros(payload.byteCount - visible)
     }
 }
 
 extension CapturedPacketKind {
-    /// The flags and the packet indicator of an HCI packet of this kind in a file of one adapter: bit 0 is set from
-    /// controller to host, bit 1 for commands and events.
-    fileprivate var transport: (flags: UInt32, packetType: UInt8)? { Self.transports[self] }
-
-    private static let transports: [CapturedPacketKind: (flags: UInt32, packetType: UInt8)] = [
-        .command: (2, 1), .event: (3, 4), .aclSent: (0, 2), .aclReceived: (1, 2), .synchronousSent: (0, 3),
-        .synchronousReceived: (1, 3), .isochronousSent: (0, 5), .isochronousReceived: (1, 5),
-    ]
-
     /// The kind of a packet with this packet indicator; nil for an unassigned one.
     init?(packetType: UInt8, isReceived: Bool) {
         switch packetType {

@@ -131,7 +131,7 @@ package struct CaptureDecoder: Sendable {
         return outcomes.flatMap { outcome -> [CapturedMessage] in
             var messages: [CapturedMessage]
             switch outcome {
-            case .problem(let text, _):
+            case .problem(let text):
                 // The bytes of an incomplete frame may be those of a key.
                 messages = [CapturedMessage(kind: .l2cap, problem: text, problemBytes: Self.visible(record))]
             case .frame(let frame):
@@ -184,12 +184,12 @@ package struct CaptureDecoder: Sendable {
             ]
         default:
             let psm = links.psm(of: frame.channel, on: key, isSent: isSent)
-            let name = psm.map { " (PSM 0x\(hexadecimal($0, digits: 4)))" } ?? ""
+            let name = psm.map { " (PSM \(hexadecimal($0)))" } ?? ""
             let count = payload.count + frame.missingByteCount
             return [
                 CapturedMessage(
                     kind: .l2cap,
-                    text: "channel 0x\(hexadecimal(frame.channel, digits: 4))\(name): frame of \(count) bytes")
+                    text: "channel \(hexadecimal(frame.channel))\(name): frame of \(count) bytes")
             ]
         }
     }

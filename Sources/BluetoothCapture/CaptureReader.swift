@@ -107,7 +107,7 @@ package enum CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
 ///
 /// ```swift
 /// reader.append(bytes)
-/// while let record = try reader.next() { … }
+/// try reader.read { record in … }
 /// // After the last bytes:
 /// try reader.finish()
 /// ```
@@ -116,7 +116,6 @@ package enum CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
 package struct CaptureReader: Sendable {
     /// The maximum length of a record in bytes; HCI packets have at most 65,539.
     package static var maximumRecordByteCount: Int { 262_144 }
-    private static var btsnoopHeaderByteCount: Int { BTSnoopRecord.headerByteCount }
     /// The number of bytes of an unknown format in the error, whatever the size of the first piece.
     private static var shownByteCount: Int { 8 }
 
@@ -131,9 +130,6 @@ package struct CaptureReader: Sendable {
 
     /// A reader at the beginning of a file.
     package init() {}
-
-    /// The number of bytes appended and not yet read.
-    var pendingByteCount: Int { buffer.count }
 
     /// Appends the next bytes of the file; ignores them after an error.
     package mutating func append(_ bytes: [UInt8]) {
@@ -171,7 +167,7 @@ package struct CaptureReader: Sendable {
         guard !buffer.isEmpty else { return }
         let needed =
             switch format {
-            case .btsnoop: try btsnoopLength(at: 0) ?? Self.btsnoopHeaderByteCount
+            case .btsnoop: try btsnoopLength(at: 0) ?? BTSnoop.recordHeaderByteCount
             case .packetLogger(let isBigEndian): try packetLoggerLength(at: 0, isBigEndian) ?? 4
             }
         throw .truncated(record: recordCount + 1, offset: offset, needed: needed, available: buffer.count)
@@ -204,15 +200,11 @@ package struct CaptureReader: Sendable {
         let start = Array(buffer.prefix(BTSnoop.headerByteCount))
         if Self.isBTSnoop(start) {
             guard start.count == BTSnoop.headerByteCount else { return nil }
-            do throws(BTSnoopError) {
-                format = .btsnoop(try BTSnoopReader(start.span.bytes).datalink)
-            } catch {
-                switch error {
-                case .unsupportedVersion(let version): throw .unsupportedVersion(version)
-                case .unsupportedDatalink(let datalink): throw .unsupportedDatalink(datalink)
-                default: throw Self.unknownFormat(start)
-                }
-            }
+            let version = UInt32(PacketLogger.number(start, at: 8, true))
+            guard version == BTSnoop.version else { throw .unsupportedVersion(version) }
+            let datalink = BTSnoopDatalink(rawValue: UInt32(PacketLogger.number(start, at: 12, true)))
+            guard [.hci, .h4, .monitor].contains(datalink) else { throw .unsupportedDatalink(datalink) }
+            format = .btsnoop(datalink)
             return BTSnoop.headerByteCount
         }
         guard start.count >= PacketLogger.headerByteCount else { return nil }
@@ -232,7 +224,7 @@ package struct CaptureReader: Sendable {
     private func btsnoopLength(at position: Int) throws(CaptureError) -> Int? {
         guard buffer.count - position >= 8 else { return nil }
         let count = PacketLogger.number(buffer, at: position + 4, true)
-        return try checked(Self.btsnoopHeaderByteCount + count, at: position, least: Self.btsnoopHeaderByteCount)
+        return try checked(BTSnoop.recordHeaderByteCount + count, at: position, least: BTSnoop.recordHeaderByteCount)
     }
 
     private mutating func nextBTSnoop(
@@ -240,23 +232,27 @@ package struct CaptureReader: Sendable {
     ) throws(CaptureError) -> (record: CaptureRecord?, count: Int)? {
         guard let count = try btsnoopLength(at: position), buffer.count - position >= count else { return nil }
         recordCount += 1
-        let bytes = Array(buffer[position..<position + count])
-        var reader = BTSnoopReader(records: bytes.span.bytes, as: datalink)
-        var owned = CaptureRecord(
-            number: recordCount, time: Int64(bitPattern: Self.time(bytes) &- BTSnoop.unixEpoch), adapter: 0,
-            kind: .unknown, payload: Array(bytes[Self.btsnoopHeaderByteCount...]))
-        // The record is complete, so reading it cannot fail; a packet without a known indicator is skipped.
-        if let record = try? reader.next() {
-            owned = CaptureRecord(
-                number: recordCount, time: record.time, adapter: record.packet.adapter,
-                kind: .packet(record.packet.kind), payload: [UInt8](record.packet.payload),
-                missingByteCount: record.truncatedByteCount, drops: record.drops)
-        }
-        return (owned, count)
-    }
-
-    private static func time(_ record: [UInt8]) -> UInt64 {
-        UInt64(PacketLogger.number(record, at: 16, true)) << 32 | UInt64(PacketLogger.number(record, at: 20, true))
+        func number(_ offset: Int) -> UInt32 { UInt32(PacketLogger.number(buffer, at: position + offset, true)) }
+        let (original, included, flags) = (number(0), number(4), number(8))
+        let time = (UInt64(number(16)) << 32 | UInt64(number(20))) &- BTSnoop.unixEpoch
+        var record = CaptureRecord(
+            number: recordCount, time: Int64(bitPattern: time), adapter: 0, kind: .unknown,
+            payload: Array(buffer[position + BTSnoop.recordHeaderByteCount..<position + count]))
+        let isReceived = flags & 1 == 1
+        let kind: CapturedPacketKind? =
+            switch datalink {
+            case .monitor: CapturedPacketKind(rawValue: UInt16(truncatingIfNeeded: flags))
+            case .h4: record.payload.first.flatMap { CapturedPacketKind(packetType: $0, isReceived: isReceived) }
+            default: CapturedPacketKind(packetType: flags & 2 == 0 ? 2 : isReceived ? 4 : 1, isReceived: isReceived)
+            }
+        // Without a known indicator the record is no more than its bytes.
+        guard let kind else { return (record, count) }
+        record.kind = .packet(kind)
+        record.drops = number(12)
+        record.missingByteCount = original > included ? Int(original - included) : 0
+        if datalink == .monitor { record.adapter = UInt16(flags >> 16) }
+        if datalink == .h4 { record.payload.removeFirst() }
+        return (record, count)
     }
 
     /// The length of a PacketLogger record with its length field; nil before that was received.

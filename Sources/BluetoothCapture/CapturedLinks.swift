@@ -30,9 +30,6 @@ struct CapturedLinks: Sendable {
     private var links = Recent<Key, Link>(capacity: capacity)
     private var servers = Recent<Server, AttributeNames>(capacity: capacity)
 
-    /// The number of stored links.
-    var count: Int { links.count }
-
     /// The peer of a link, if the capture contains its beginning.
     func peer(of key: Key) -> BluetoothAddress? { links.value(of: key)?.peer }
 
@@ -124,8 +121,6 @@ private struct Recent<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     init(capacity: Int) {
         self.capacity = capacity
     }
-
-    var count: Int { entries.count }
 
     func value(of key: Key) -> Value? { entries[key]?.value }
 

@@ -28,8 +28,8 @@ package struct FrameJoiner: Sendable {
     package enum Outcome: Hashable, Sendable {
         /// A complete frame, or as much of it as the capture contains.
         case frame(CapturedFrame)
-        /// An error of the packet or of the one before it, and the bytes it concerns.
-        case problem(String, [UInt8])
+        /// An error of the packet or of the one before it.
+        case problem(String)
     }
 
     private struct Partial {
@@ -74,7 +74,7 @@ package struct FrameJoiner: Sendable {
         _ packet: [UInt8], adapter: UInt16, isSent: Bool
     ) -> (handle: UInt16?, outcomes: [Outcome]) {
         guard packet.count >= 4 else {
-            return (nil, [.problem("ACL packet of \(packet.count) bytes without a complete header", packet)])
+            return (nil, [.problem("ACL packet of \(packet.count) bytes without a complete header")])
         }
         let head = UInt16(packet[0]) | UInt16(packet[1]) << 8
         let length = Int(packet[2]) | Int(packet[3]) << 8
@@ -82,13 +82,13 @@ package struct FrameJoiner: Sendable {
         var outcomes: [Outcome] = []
         let excess = packet.count - 4 - length
         if excess > 0 {
-            outcomes.append(.problem("\(excess) bytes after the end of an ACL packet", Array(packet.suffix(excess))))
+            outcomes.append(.problem("\(excess) bytes after the end of an ACL packet"))
         }
         let data = Array(packet[4..<min(packet.count, 4 + length)])
         var partial: Partial
         if head >> 12 & 3 == 1 {
             guard let known = partials.removeValue(forKey: path) else {
-                outcomes.append(.problem("continuation of a frame whose beginning is missing", data))
+                outcomes.append(.problem("continuation of a frame whose beginning is missing"))
                 return (path.handle, outcomes)
             }
             partial = known
@@ -104,15 +104,14 @@ package struct FrameJoiner: Sendable {
     private mutating func finish(_ partial: Partial, of path: Path, _ outcomes: inout [Outcome]) {
         guard let total = partial.total else {
             if partial.missing > 0 {
-                outcomes.append(.problem("frame whose header is missing in the capture", partial.bytes))
+                outcomes.append(.problem("frame whose header is missing in the capture"))
             } else {
                 store(partial, of: path, &outcomes)
             }
             return
         }
         if partial.count > total {
-            outcomes.append(
-                .problem("frame of \(partial.count) bytes with a length of \(total) bytes", partial.bytes))
+            outcomes.append(.problem("frame of \(partial.count) bytes with a length of \(total) bytes"))
         } else if partial.count == total {
             outcomes.append(.frame(partial.frame))
         } else {
@@ -130,7 +129,7 @@ package struct FrameJoiner: Sendable {
 
     private static func incomplete(_ partial: Partial) -> Outcome {
         let total = partial.total.map { " of \($0)" } ?? ""
-        return .problem("incomplete frame: \(partial.count)\(total) bytes", partial.bytes)
+        return .problem("incomplete frame: \(partial.count)\(total) bytes")
     }
 
     /// Drops the incomplete frames of a link that ended, or of all links of an adapter.

@@ -63,6 +63,6 @@ package enum PacketLogger {
     /// The number in the four bytes from `offset` on.
     static func number(_ bytes: [UInt8], at offset: Int, _ isBigEndian: Bool) -> Int {
         let four = bytes[offset..<offset + 4]
-        return (isBigEndian ? Array(four) : four.reversed()).reduce(0) { $0 << 8 | Int($1) }
+        return isBigEndian ? four.reduce(0) { $0 << 8 | Int($1) } : four.reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 }

@@ -3,16 +3,14 @@ import BluetoothPrimitives
 /// PDUs of the Security Manager Protocol as text, without keys, confirm values and random numbers
 /// (Core Vol 3 Part H §3.5, §3.6).
 package enum PairingText {
-    private static let names = [
-        0x01: "Pairing Request", 0x02: "Pairing Response", 0x03: "Pairing Confirm", 0x04: "Pairing Random",
-        0x05: "Pairing Failed", 0x06: "Encryption Information", 0x07: "Central Identification",
-        0x08: "Identity Information", 0x09: "Identity Address Information", 0x0A: "Signing Information",
-        0x0B: "Security Request", 0x0C: "Pairing Public Key", 0x0D: "Pairing DHKey Check",
-        0x0E: "Pairing Keypress Notification",
-    ]
-    private static let lengths = [
-        0x01: 7, 0x02: 7, 0x03: 17, 0x04: 17, 0x05: 2, 0x06: 17, 0x07: 11, 0x08: 17, 0x09: 8, 0x0A: 17, 0x0B: 2,
-        0x0C: 65, 0x0D: 17, 0x0E: 2,
+    /// The name of each PDU, and its length.
+    private static let pdus: [UInt8: (name: String, length: Int)] = [
+        0x01: ("Pairing Request", 7), 0x02: ("Pairing Response", 7), 0x03: ("Pairing Confirm", 17),
+        0x04: ("Pairing Random", 17), 0x05: ("Pairing Failed", 2), 0x06: ("Encryption Information", 17),
+        0x07: ("Central Identification", 11), 0x08: ("Identity Information", 17),
+        0x09: ("Identity Address Information", 8), 0x0A: ("Signing Information", 17), 0x0B: ("Security Request", 2),
+        0x0C: ("Pairing Public Key", 65), 0x0D: ("Pairing DHKey Check", 17),
+        0x0E: ("Pairing Keypress Notification", 2),
     ]
     private static let reasons = [
         "", "passkey entry failed", "OOB not available", "authentication requirements", "confirm value failed",
@@ -28,8 +26,8 @@ package enum PairingText {
     ///
     /// - Parameter missing: The number of bytes at its end that the capture lacks.
     package static func describe(_ pdu: [UInt8], missing: Int = 0) -> (text: String, problem: String?) {
-        guard let code = pdu.first.map(Int.init) else { return ("", "an empty PDU") }
-        guard let name = names[code], let length = lengths[code] else {
+        guard let code = pdu.first else { return ("", "an empty PDU") }
+        guard let (name, length) = pdus[code] else {
             return ("Unknown Code 0x\(hexadecimal(code, digits: 2))", nil)
         }
         guard pdu.count + missing == length else {

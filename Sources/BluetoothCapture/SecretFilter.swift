@@ -99,16 +99,13 @@ public struct SecretFilter: Sendable {
         if channel == 0x0006 || channel == 0x0007 {
             // A code in the next packet is hidden together with the bytes after it.
             guard let code = try? reader.readUInt8() else { return nil }
-            if Self.isKeyDistribution(code) { return Self.aclHeader + Self.l2capHeader + 1 }
+            // Encryption Information, Identity Information and Signing Information (Core Vol 3 Part H §3.6.2, §3.6.4,
+            // §3.6.6).
+            if [0x06, 0x08, 0x0A].contains(code) { return Self.aclHeader + Self.l2capHeader + 1 }
         }
         guard rest > 0 else { return nil }
         if unfinished.count >= Self.capacity { unfinished.remove(at: unfinished.startIndex) }
         unfinished[path] = rest
         return nil
-    }
-
-    /// Encryption Information, Identity Information and Signing Information (Core Vol 3 Part H §3.6.2, §3.6.4, §3.6.6).
-    private static func isKeyDistribution(_ code: UInt8) -> Bool {
-        code == 0x06 || code == 0x08 || code == 0x0A
     }
 }

@@ -45,55 +45,57 @@ package enum SignallingText {
         stride(from: 0, to: bytes.count - 1, by: 2).map { UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8 }
     }
 
-    private static let names = [
-        0x01: "Command Reject", 0x06: "Disconnection Request", 0x07: "Disconnection Response",
-        0x12: "Connection Parameter Update Request", 0x13: "Connection Parameter Update Response",
-        0x14: "LE Credit Based Connection Request", 0x15: "LE Credit Based Connection Response",
-        0x16: "Flow Control Credit", 0x17: "Credit Based Connection Request",
-        0x18: "Credit Based Connection Response", 0x19: "Credit Based Reconfigure Request",
-        0x1A: "Credit Based Reconfigure Response",
+    /// The name of each command, and the number of words of its parameters that it needs.
+    private static let commands: [UInt8: (name: String, words: Int)] = [
+        0x01: ("Command Reject", 1), 0x06: ("Disconnection Request", 2), 0x07: ("Disconnection Response", 2),
+        0x12: ("Connection Parameter Update Request", 4), 0x13: ("Connection Parameter Update Response", 1),
+        0x14: ("LE Credit Based Connection Request", 5), 0x15: ("LE Credit Based Connection Response", 5),
+        0x16: ("Flow Control Credit", 2), 0x17: ("Credit Based Connection Request", 4),
+        0x18: ("Credit Based Connection Response", 4), 0x19: ("Credit Based Reconfigure Request", 0),
+        0x1A: ("Credit Based Reconfigure Response", 0),
     ]
 
     private static func name(_ code: UInt8) -> String {
-        names[Int(code)] ?? "Unknown Command 0x\(hexadecimal(code, digits: 2))"
+        commands[code]?.name ?? "Unknown Command 0x\(hexadecimal(code, digits: 2))"
     }
 
     private static func describe(
         _ code: UInt8, _ id: UInt8, _ words: [UInt16], _ bytes: [UInt8]
     ) -> (text: String, channels: Channels?, isComplete: Bool) {
-        let needed = [0x01: 1, 0x06: 2, 0x07: 2, 0x12: 4, 0x13: 1, 0x14: 5, 0x15: 5, 0x16: 2, 0x17: 4, 0x18: 4]
-        guard words.count >= needed[Int(code)] ?? 0 else { return (name(code), nil, false) }
-        let (text, channels): (String, Channels?)
+        guard words.count >= commands[code]?.words ?? 0 else { return (name(code), nil, false) }
+        let text: String
+        var channels: Channels?
         switch code {
         case 0x01:
             let reasons = ["command not understood", "signaling MTU exceeded", "invalid channel identifier"]
-            (text, channels) = (choice(words[0], reasons), nil)
+            text = choice(words[0], reasons)
         case 0x06, 0x07:
-            (text, channels) = (
-                "channels \(hex(words[0])) and \(hex(words[1]))", code == 0x07 ? .closed([words[0], words[1]]) : nil
-            )
+            text = "channels \(hexadecimal(words[0])) and \(hexadecimal(words[1]))"
+            if code == 0x07 { channels = .closed([words[0], words[1]]) }
         case 0x12:
             text =
                 "interval \(milliseconds(words[0])) to \(milliseconds(words[1])) ms, latency \(words[2]), "
                 + "supervision timeout \(Int(words[3]) * 10) ms"
-            channels = nil
-        case 0x13: (text, channels) = (words[0] == 0 ? "accepted" : "rejected", nil)
+        case 0x13: text = words[0] == 0 ? "accepted" : "rejected"
         case 0x14:
             text =
-                "PSM \(hex(words[0])), channel \(hex(words[1])), MTU \(words[2]), MPS \(words[3]), "
+                "PSM \(hexadecimal(words[0])), channel \(hexadecimal(words[1])), MTU \(words[2]), MPS \(words[3]), "
                 + "credits \(words[4])"
             channels = .requested(psm: words[0], identifiers: [words[1]], id: id)
         case 0x15:
             let result = choice(words[4], connectionResults)
+            guard words[4] == 0 else {
+                text = result
+                break
+            }
             text =
-                words[4] == 0
-                ? "\(result), channel \(hex(words[0])), MTU \(words[1]), MPS \(words[2]), credits \(words[3])" : result
-            channels = words[4] == 0 ? .accepted(identifiers: [words[0]], id: id) : nil
-        case 0x16: (text, channels) = ("channel \(hex(words[0])), credits \(words[1])", nil)
+                "\(result), channel \(hexadecimal(words[0])), MTU \(words[1]), MPS \(words[2]), credits \(words[3])"
+            channels = .accepted(identifiers: [words[0]], id: id)
+        case 0x16: text = "channel \(hexadecimal(words[0])), credits \(words[1])"
         case 0x17:
             let identifiers = Array(words.dropFirst(4))
             text =
-                "PSM \(hex(words[0])), channels \(list(identifiers)), MTU \(words[1]), MPS \(words[2]), credits \(words[3])"
+                "PSM \(hexadecimal(words[0])), channels \(list(identifiers)), MTU \(words[1]), MPS \(words[2]), credits \(words[3])"
             channels = .requested(psm: words[0], identifiers: identifiers, id: id)
         case 0x18:
             let identifiers = Array(words.dropFirst(4)).filter { $0 != 0 }
@@ -101,24 +103,20 @@ package enum SignallingText {
                 "\(choice(words[3], connectionResults)), channels \(list(identifiers)), MTU \(words[0]), "
                 + "MPS \(words[1]), credits \(words[2])"
             channels = .accepted(identifiers: identifiers, id: id)
-        default: (text, channels) = (bytes.hexadecimal, nil)
+        default: text = bytes.hexadecimal
         }
         return ("\(name(code)): \(text)", channels, true)
     }
 
     private static func choice(_ number: UInt16, _ texts: [String]) -> String {
-        codeName(number, texts) ?? "result \(hex(number))"
+        codeName(number, texts) ?? "result \(hexadecimal(number))"
     }
 
-    private static func hex(_ number: UInt16) -> String { "0x\(hexadecimal(number, digits: 4))" }
-
-    private static func list(_ numbers: [UInt16]) -> String { numbers.map(hex).joined(separator: " ") }
+    private static func list(_ numbers: [UInt16]) -> String { numbers.map { hexadecimal($0) }.joined(separator: " ") }
 }
 
 /// A number of units of 1.25 ms in milliseconds, such as `7.5`.
 func milliseconds(_ units: UInt16) -> String {
-    let hundredths = Int(units) * 125
-    let (whole, rest) = (hundredths / 100, hundredths % 100)
-    guard rest != 0 else { return "\(whole)" }
-    return "\(whole)." + (rest % 10 == 0 ? "\(rest / 10)" : "\(rest)")
+    let milliseconds = Double(units) * 1.25
+    return units % 4 == 0 ? "\(Int(milliseconds))" : "\(milliseconds)"
 }

@@ -20,18 +20,17 @@ extension DeviceDescription {
         if let name, name.utf8.count > Self.mostNameBytes {
             throw object.problem("name", "\(name.utf8.count) bytes; at most \(Self.mostNameBytes) are possible")
         }
-        self.init(
-            name: name, address: try Self.address(object),
-            rssi: Int8(try object.integer("rssi", in: -127...20) ?? -50),
-            appearance: try object.integer("appearance", in: 0...0xFFFF).map { Appearance(rawValue: UInt16($0)) },
-            advertisedServices: try object.uuids("advertisedServices"),
-            advertisements: try object.elements("advertisements", limit: 16, DescribedAdvertisement.init(reading:at:))
-                ?? [],
-            services: try object.elements("services", DescribedService.init(reading:at:))
-                ?? [],
-            recording: try object["recorded"].map { value throws(DeviceFile.Problem) in
-                try DescribedRecording(reading: value, at: place.isEmpty ? "recorded" : "\(place).recorded")
-            })
+        self.init(address: try Self.address(object))
+        self.name = name
+        if let rssi = try object.integer("rssi", in: -127...20) { self.rssi = Int8(rssi) }
+        appearance = try object.integer("appearance", in: 0...0xFFFF).map { Appearance(rawValue: UInt16($0)) }
+        advertisedServices = try object.uuids("advertisedServices")
+        advertisements =
+            try object.elements("advertisements", limit: 16, DescribedAdvertisement.init(reading:at:)) ?? []
+        services = try object.elements("services", DescribedService.init(reading:at:)) ?? []
+        recording = try object["recorded"].map { value throws(DeviceFile.Problem) in
+            try DescribedRecording(reading: value, at: place.isEmpty ? "recorded" : "\(place).recorded")
+        }
         if advertisedServices != nil, !advertisements.isEmpty {
             throw object.problem("advertisedServices", "there are advertisements as well")
         }
@@ -74,15 +73,13 @@ extension DeviceDescription {
     private mutating func becomeLINBLE(echoes: Bool) {
         name = name ?? "LINBLE-Z1"
         let fromDevice: BluetoothUUID = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
+        var toDevice = DescribedCharacteristic(
+            "27ADC9CC-35EB-465A-9154-B8FF9076F3E8", properties: .writeWithoutResponse)
+        if echoes { toDevice.echo = fromDevice }
         services.append(
             DescribedService(
                 "27ADC9CA-35EB-465A-9154-B8FF9076F3E8",
-                characteristics: [
-                    DescribedCharacteristic(fromDevice, properties: .notify),
-                    DescribedCharacteristic(
-                        "27ADC9CC-35EB-465A-9154-B8FF9076F3E8", properties: .writeWithoutResponse,
-                        echo: echoes ? fromDevice : nil),
-                ]))
+                characteristics: [DescribedCharacteristic(fromDevice, properties: .notify), toDevice]))
     }
 }
 
@@ -146,15 +143,16 @@ extension DescribedCharacteristic {
             ])
         self.init(
             try object.required("uuid", object.uuid("uuid")), handle: try object.handle("handle", from: 2),
-            properties: try object.options("properties", CharacteristicProperties.known) ?? [],
-            permissions: try object.options("permissions", AttributePermissions.known),
-            value: try DescribedValue(reading: object),
-            descriptors: try object.elements("descriptors", DescribedDescriptor.init(reading:at:))
-                ?? [],
-            interval: try object.seconds("every", from: 0.001), echo: try object.uuid("echo"),
-            notifications: try object.elements(
-                "notifications", limit: DeviceDescription.mostNotifications,
-                DescribedNotification.init(reading:at:)) ?? [])
+            properties: try object.options("properties", CharacteristicProperties.known) ?? [])
+        permissions = try object.options("permissions", AttributePermissions.known)
+        self.value = try DescribedValue(reading: object)
+        descriptors = try object.elements("descriptors", DescribedDescriptor.init(reading:at:)) ?? []
+        interval = try object.seconds("every", from: 0.001)
+        echo = try object.uuid("echo")
+        notifications =
+            try object.elements(
+                "notifications", limit: DeviceDescription.mostNotifications, DescribedNotification.init(reading:at:))
+            ?? []
         if let text = try object.text("description") {
             guard !descriptors.contains(where: { $0.uuid == .characteristicUserDescription }) else {
                 throw object.problem("description", "there is a descriptor 2901 as well")
@@ -240,20 +238,20 @@ extension DescribedValue {
 
 extension CharacteristicProperties {
     /// The properties by the names that files use, and explore prints.
-    static let known: [(name: String, option: CharacteristicProperties)] = (0..<8).map {
-        let option = CharacteristicProperties(rawValue: 1 << $0)
-        return (String("\(option)".dropFirst().dropLast()), option)
-    }
-
-    var names: [String] { Self.known.filter { contains($0.option) }.map(\.name) }
+    static let known = named(8)
 }
 
 extension AttributePermissions {
     /// The permissions by their names.
-    static let known: [(name: String, option: AttributePermissions)] = (0..<10).map {
-        let option = AttributePermissions(rawValue: 1 << $0)
-        return (String("\(option)".dropFirst().dropLast()), option)
-    }
+    static let known = named(10)
+}
 
-    var names: [String] { Self.known.filter { contains($0.option) }.map(\.name) }
+extension OptionSet where Self: CustomStringConvertible, RawValue: FixedWidthInteger {
+    /// The lowest options, so many of them, by the names they have as text.
+    fileprivate static func named(_ count: Int) -> [(name: String, option: Self)] {
+        (0..<count).map { bit in
+            let option = Self(rawValue: 1 << bit)
+            return (String("\(option)".dropFirst().dropLast()), option)
+        }
+    }
 }

@@ -1,5 +1,6 @@
 import BluetoothAdvertising
 import BluetoothATT
+import BluetoothGATT
 import BluetoothJSON
 import BluetoothPrimitives
 
@@ -8,114 +9,109 @@ extension DeviceDescription {
     package var file: [UInt8] { Array((json.formatted() + "\n").utf8) }
 
     var json: JSONValue {
-        var fields = DescribedFields()
-        fields.add("name", name.map { .string($0) })
-        fields.add("address", address.map { .string("\($0)") })
-        fields.add("addressType", address.map { .string("\($0.kind)") })
-        fields.add("rssi", .integer(Int(rssi)))
-        fields.add("appearance", appearance.map { .integer(Int($0.rawValue)) })
-        fields.add(
-            "recorded",
-            recording.map {
-                .object([("t", .string($0.time)), ("seconds", .seconds($0.duration))])
-            })
-        fields.add("advertisedServices", advertisedServices.map { .array($0.map { .string("\($0)") }) })
-        fields.add("advertisements", advertisements.map(\.json))
-        fields.add("services", services.map(\.json))
-        return .object(fields.fields)
-    }
-}
-
-/// The fields of an object, without those that have no value.
-private struct DescribedFields {
-    private(set) var fields: [(String, JSONValue)] = []
-
-    mutating func add(_ key: String, _ value: JSONValue?) {
-        if let value { fields.append((key, value)) }
-    }
-
-    mutating func add(_ key: String, _ values: [JSONValue]) {
-        if !values.isEmpty { fields.append((key, .array(values))) }
-    }
-
-    mutating func add(_ key: String, _ handle: AttributeHandle?) {
-        add(key, handle.map { .integer(Int($0.rawValue)) })
-    }
-
-    mutating func add(_ value: DescribedValue) {
-        add("hex", value.bytes.map { .string($0.hexadecimal) })
-        add("error", value.error.map { .string("\($0)") })
+        .fields([
+            ("name", name.map { .string($0) }),
+            ("address", address.map { .string("\($0)") }),
+            ("addressType", address.map { .string("\($0.kind)") }),
+            ("rssi", .integer(Int(rssi))),
+            ("appearance", appearance.map { .integer(Int($0.rawValue)) }),
+            ("recorded", recording.map { .object([("t", .string($0.time)), ("seconds", .seconds($0.duration))]) }),
+            ("advertisedServices", advertisedServices.map { .array($0.map { .string("\($0)") }) }),
+            ("advertisements", .list(advertisements.map(\.json))),
+            ("services", .list(services.map(\.json))),
+        ])
     }
 }
 
 extension DescribedAdvertisement {
     fileprivate var json: JSONValue {
-        var fields = DescribedFields()
-        fields.add("connectable", .bool(isConnectable))
-        fields.add("scannable", .bool(isScannable))
-        fields.add("legacy", .bool(isLegacy))
-        fields.add("rssi", rssi.map { .integer($0) })
-        fields.add("every", interval.map { .seconds($0) })
-        for (key, value) in AdvertisementData(advertising: data, scanResponse: scanResponse).jsonFields {
-            fields.add(key, value)
-        }
-        fields.add("raw", .string(data.hexadecimal))
-        fields.add("rawScanResponse", .string(scanResponse.hexadecimal))
-        return .object(fields.fields)
+        let given: [(String, JSONValue?)] = [
+            ("connectable", .bool(isConnectable)),
+            ("scannable", .bool(isScannable)),
+            ("legacy", .bool(isLegacy)),
+            ("rssi", rssi.map { .integer($0) }),
+            ("every", interval.map { .seconds($0) }),
+        ]
+        let raw = [("raw", data), ("rawScanResponse", scanResponse)].map { ($0, JSONValue.string($1.hexadecimal)) }
+        let sent = AdvertisementData(advertising: data, scanResponse: scanResponse).jsonFields + raw
+        return .fields(given + sent.map { ($0, $1) })
     }
 }
 
 extension DescribedService {
     fileprivate var json: JSONValue {
-        var fields = DescribedFields()
-        fields.add("uuid", .string("\(uuid)"))
-        fields.add("primary", .bool(isPrimary))
-        fields.add("handle", handle)
-        fields.add("end", end)
-        fields.add(
-            "includes",
-            includes.map { include in
-                var fields = DescribedFields()
-                fields.add("uuid", .string("\(include.uuid)"))
-                fields.add("handle", include.handle)
-                return .object(fields.fields)
-            })
-        fields.add("characteristics", characteristics.map(\.json))
-        return .object(fields.fields)
+        .fields([
+            ("uuid", .string("\(uuid)")),
+            ("primary", .bool(isPrimary)),
+            ("handle", .handle(handle)),
+            ("end", .handle(end)),
+            ("includes", .list(includes.map(\.json))),
+            ("characteristics", .list(characteristics.map(\.json))),
+        ])
     }
+}
+
+extension DescribedInclude {
+    fileprivate var json: JSONValue { .fields([("uuid", .string("\(uuid)")), ("handle", .handle(handle))]) }
 }
 
 extension DescribedCharacteristic {
     fileprivate var json: JSONValue {
-        var fields = DescribedFields()
-        fields.add("uuid", .string("\(uuid)"))
-        fields.add("handle", handle)
-        fields.add("properties", .array(properties.names.map { .string($0) }))
-        fields.add("permissions", permissions.map { .array($0.names.map { .string($0) }) })
-        fields.add(value)
-        fields.add("every", interval.map { .seconds($0) })
-        fields.add("echo", echo.map { .string("\($0)") })
-        fields.add("descriptors", descriptors.map(\.json))
-        fields.add(
-            "notifications",
-            notifications.map { .object([("after", .seconds($0.time)), ("hex", .string($0.value.hexadecimal))]) })
-        return .object(fields.fields)
+        .fields([
+            ("uuid", .string("\(uuid)")),
+            ("handle", .handle(handle)),
+            ("properties", .options(properties, CharacteristicProperties.known)),
+            ("permissions", permissions.map { .options($0, AttributePermissions.known) }),
+            ("hex", value.hex),
+            ("error", value.errorText),
+            ("every", interval.map { .seconds($0) }),
+            ("echo", echo.map { .string("\($0)") }),
+            ("descriptors", .list(descriptors.map(\.json))),
+            ("notifications", .list(notifications.map(\.json))),
+        ])
     }
 }
 
 extension DescribedDescriptor {
     fileprivate var json: JSONValue {
-        var fields = DescribedFields()
-        fields.add("uuid", .string("\(uuid)"))
-        fields.add("handle", handle)
-        fields.add("permissions", permissions.map { .array($0.names.map { .string($0) }) })
-        fields.add(value)
-        return .object(fields.fields)
+        .fields([
+            ("uuid", .string("\(uuid)")),
+            ("handle", .handle(handle)),
+            ("permissions", permissions.map { .options($0, AttributePermissions.known) }),
+            ("hex", value.hex),
+            ("error", value.errorText),
+        ])
     }
 }
 
+extension DescribedNotification {
+    fileprivate var json: JSONValue { .object([("after", .seconds(time)), ("hex", .string(value.hexadecimal))]) }
+}
+
+extension DescribedValue {
+    fileprivate var hex: JSONValue? { bytes.map { .string($0.hexadecimal) } }
+    fileprivate var errorText: JSONValue? { error.map { .string("\($0)") } }
+}
+
 extension JSONValue {
-    /// Seconds with six decimals.
+    /// An object with those of the fields that have a value.
+    fileprivate static func fields(_ fields: [(String, JSONValue?)]) -> JSONValue {
+        .object(fields.compactMap { key, value in value.map { (key, $0) } })
+    }
+
+    /// The value of a field that is left out when it is empty.
+    fileprivate static func list(_ values: [JSONValue]) -> JSONValue? { values.isEmpty ? nil : .array(values) }
+
+    fileprivate static func handle(_ handle: AttributeHandle?) -> JSONValue? {
+        handle.map { .integer(Int($0.rawValue)) }
+    }
+
+    fileprivate static func options<Options: OptionSet>(
+        _ options: Options, _ known: [(name: String, option: Options)]
+    ) -> JSONValue where Options.Element == Options {
+        .array(known.filter { options.contains($0.option) }.map { .string($0.name) })
+    }
+
     fileprivate static func seconds(_ duration: Duration) -> JSONValue {
         .number((duration / .microseconds(1)).rounded() / 1_000_000)
     }

@@ -11,32 +11,22 @@ package struct DeviceDescription: Hashable, Sendable {
     /// The address; nil for a random one.
     package var address: BluetoothAddress?
     /// The RSSI at which others receive it, in dBm.
-    package var rssi: Int8
+    package var rssi: Int8 = -50
     /// The appearance.
     package var appearance: Appearance?
     /// The services in the default advertisement; nil for all primary ones. Only without ``advertisements``.
     package var advertisedServices: [BluetoothUUID]?
     /// The advertisements; empty for the default one, with the name and the services.
-    package var advertisements: [DescribedAdvertisement]
+    package var advertisements: [DescribedAdvertisement] = []
     /// The services.
     package var services: [DescribedService]
     /// The origin of a recorded device.
     package var recording: DescribedRecording?
 
-    /// A device with these parts.
-    package init(
-        name: String? = nil, address: BluetoothAddress? = nil, rssi: Int8 = -50, appearance: Appearance? = nil,
-        advertisedServices: [BluetoothUUID]? = nil, advertisements: [DescribedAdvertisement] = [],
-        services: [DescribedService] = [], recording: DescribedRecording? = nil
-    ) {
-        self.name = name
+    /// A device with these services, and with a random address if there is none.
+    package init(address: BluetoothAddress?, services: [DescribedService] = []) {
         self.address = address
-        self.rssi = rssi
-        self.appearance = appearance
-        self.advertisedServices = advertisedServices
-        self.advertisements = advertisements
         self.services = services
-        self.recording = recording
     }
 }
 
@@ -130,24 +120,18 @@ package struct DescribedCharacteristic: Hashable, Sendable {
     /// The characteristic of the same service that notifies the written values.
     package var echo: BluetoothUUID?
     /// The recorded notifications and indications, in the order of their times.
-    package var notifications: [DescribedNotification]
+    package var notifications: [DescribedNotification] = []
 
     /// A characteristic with these parts.
     package init(
         _ uuid: BluetoothUUID, handle: AttributeHandle? = nil, properties: CharacteristicProperties,
-        permissions: AttributePermissions? = nil, value: DescribedValue = DescribedValue(),
-        descriptors: [DescribedDescriptor] = [], interval: Duration? = nil, echo: BluetoothUUID? = nil,
-        notifications: [DescribedNotification] = []
+        value: DescribedValue = DescribedValue(), descriptors: [DescribedDescriptor] = []
     ) {
         self.uuid = uuid
         self.handle = handle
         self.properties = properties
-        self.permissions = permissions
         self.value = value
         self.descriptors = descriptors
-        self.interval = interval
-        self.echo = echo
-        self.notifications = notifications
     }
 
     /// Whether its values are sent as indications, since it has no notifications.

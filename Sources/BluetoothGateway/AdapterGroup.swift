@@ -23,7 +23,7 @@ import BluetoothSockets
 /// connections continue with the others. Advertising, serving and pairing are up to each `Adapter`, which remains
 /// usable by itself.
 public final class AdapterGroup: Central {
-    private let core: SessionReference<GroupCore>
+    let core: SessionReference<GroupCore>
 
     /// Creates a group of opened adapters, which must have the same event loop, as those of one kernel have.
     /// - Throws: `.invalidArgument` when there is none, when an adapter is named twice, or when their loops differ;
@@ -56,11 +56,6 @@ public final class AdapterGroup: Central {
         }
         let slots = await adapter.session.slotsOnLoop
         try await core { core throws(BluetoothError) in try core.add(adapter, slots) }
-    }
-
-    /// The numbers of stored signals of a device: the group's, then those of its scans.
-    func signalCounts(of address: BluetoothAddress) async -> [Int] {
-        await core { [$0.members.signalCount(of: address)] + $0.scans.signalCounts(of: address) }
     }
 
     /// Removes an adapter: the group's scans end on it, and no further link is made by it; its links stay up. An

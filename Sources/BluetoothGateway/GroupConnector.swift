@@ -157,11 +157,7 @@ final class GroupConnector {
 
         var hasLink: Bool { results.contains { (try? $0.result.get()) != nil } }
 
-        var wasRefusedForRoom: Bool {
-            results.contains { result in
-                if case .failure(let error) = result.result { error.code == .linkLimitReached } else { false }
-            }
-        }
+        var wasRefusedForRoom: Bool { results.contains { $0.result.wasRefusedForRoom } }
     }
 
     /// The changes of the group that make a decision a new one.

@@ -28,7 +28,7 @@ final class GroupMembers {
     let loop: EventLoop
     private(set) var all: [Member] = []
     private var lastID = 0
-    private var signals = SignalTable()
+    private(set) var signals = SignalTable()
     private var waiters = WaiterList<Void, BluetoothError>()
     /// The number of changes so far.
     private(set) var version: UInt64 = 0
@@ -167,9 +167,6 @@ final class GroupMembers {
             !member.adapter.state.isReady || signals.rssi(of: address, at: member.id, now: loop.now) != nil
         }
     }
-
-    /// The number of signals of a device.
-    func signalCount(of address: BluetoothAddress) -> Int { signals.count(of: address) }
 
     /// The adapters as candidates for a link to a device.
     nonisolated(nonsending) func candidates(for peer: BluetoothAddress) async -> [GroupChooser.Candidate] {

@@ -17,7 +17,7 @@ final class GroupScans {
         self.members = members
     }
 
-    private var open: [GroupScan] { scans.compactMap(\.object).filter(\.isOpen) }
+    var open: [GroupScan] { scans.compactMap(\.object).filter(\.isOpen) }
 
     /// Begins a scan on all adapters that can be used.
     /// - Parameter owner: retained until the stream ends.
@@ -42,11 +42,6 @@ final class GroupScans {
         }
     }
 
-    /// The numbers of stored signals of a device.
-    func signalCounts(of address: BluetoothAddress) -> [Int] {
-        open.flatMap { $0.signalCounts(of: address) }
-    }
-
     /// Begins to scan on adapters that have come, and ends the scans of those that have left the group.
     func adaptersChanged(without removed: Int?) {
         for scan in open { scan.adaptersChanged(without: removed) }
@@ -68,13 +63,13 @@ final class GroupScan {
     private let options: ScanOptions
     private let operation: BluetoothError.Operation
     let channel: StreamChannel<GroupAdvertisement>
-    private var merger: ScanMerger
+    private(set) var merger: ScanMerger
     /// The scans of the adapters: one task for each.
     private var tasks: [Int: Task<Void, Never>] = [:]
     /// The failures that another attempt does not repair, until the adapter was away.
     private var failures: [Int: BluetoothError] = [:]
-    private var timer: LoopTimer?
-    private var retryTimer: LoopTimer?
+    private lazy var timer = members.loop.makeTimer(of: self) { $0.finish(nil) }
+    private lazy var retryTimer = members.loop.makeTimer(of: self) { $0.retry() }
     private(set) var isOpen = true
 
     init(_ options: ScanOptions, by members: GroupMembers, _ operation: BluetoothError.Operation) {
@@ -111,8 +106,7 @@ final class GroupScan {
         }
         guard isScanning, isOpen else { throw failure ?? members.unavailable(operation) }
         guard let duration = options.duration else { return }
-        timer = members.loop.makeTimer(of: self) { $0.finish(nil) }
-        timer?.set(after: duration)
+        timer.set(after: duration)
     }
 
     /// Starts the scan of one adapter; the result reports whether it scans.
@@ -169,9 +163,7 @@ final class GroupScan {
         if !reason.concernsAdapter { failures[id] = reason }
         let waits = options.whenAdapterUnavailable == .resume && reason.concernsAdapter
         if tasks.isEmpty, !waits { return finish(reason) }
-        let timer = retryTimer ?? members.loop.makeTimer(of: self) { $0.retry() }
-        retryTimer = timer
-        timer.set(after: Self.retryDelay)
+        retryTimer.set(after: Self.retryDelay)
     }
 
     /// Begins to scan again on adapters on which that has failed, although they can be used.
@@ -179,9 +171,6 @@ final class GroupScan {
         failures = failures.filter { [.notPermitted, .unsupported, .invalidArgument].contains($0.value.code) }
         adaptersChanged()
     }
-
-    /// The numbers of stored signals of a device.
-    func signalCounts(of address: BluetoothAddress) -> [Int] { merger.counts(of: address) }
 
     func adaptersChanged(without removed: Int? = nil) {
         guard isOpen else { return }
@@ -207,8 +196,8 @@ final class GroupScan {
     func finish(_ reason: BluetoothError?) {
         guard isOpen else { return }
         isOpen = false
-        timer?.cancel()
-        retryTimer?.cancel()
+        timer.cancel()
+        retryTimer.cancel()
         for task in tasks.values { task.cancel() }
         tasks = [:]
         channel.finish(reason)

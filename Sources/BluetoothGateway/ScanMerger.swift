@@ -9,7 +9,7 @@ import BluetoothSockets
 /// One adapter, the one with the best signal, decides on the content of a device; the others contribute their RSSI. So a
 /// device that two adapters receive in turn, one of them without its scan responses, does not change with each report.
 struct ScanMerger {
-    private struct MergedDevice {
+    struct MergedDevice {
         /// The adapter that decides on the content.
         var leader: Int
         /// The content delivered last; nil before the first.
@@ -22,7 +22,7 @@ struct ScanMerger {
     }
 
     /// What makes a report new.
-    private struct Content: Hashable {
+    struct Content: Hashable {
         var data: AdvertisementData
         var isConnectable: Bool
         var isScannable: Bool
@@ -43,7 +43,7 @@ struct ScanMerger {
 
     private let rule: DuplicatePolicy.Rule
     private let isActive: Bool
-    private var devices: RecentlyUsed<MergedDevice>
+    private(set) var devices: RecentlyUsed<MergedDevice>
     /// The identity of bonded devices by their address on the air, for the adapters without the bond.
     private var identities: RecentlyUsed<BluetoothAddress>
 
@@ -77,12 +77,6 @@ struct ScanMerger {
             devices[index].signals.removeAll { $0.member == member }
             devices[index].delivered[member] = nil
         }
-    }
-
-    /// The numbers of signals and of RSSIs delivered of a device.
-    func counts(of address: BluetoothAddress) -> [Int] {
-        guard let index = devices.index(of: AdvertisementJoiner.key(address, nil)) else { return [] }
-        return [devices[index].signals.count, devices[index].delivered.count]
     }
 
     /// The report under the identity of a bonded device, if another adapter has the bond.

@@ -18,7 +18,7 @@ struct SignalTable {
     /// The maximum number of devices.
     private static let capacity = 4096
 
-    private var devices = RecentlyUsed<[Signal]>(limit: capacity)
+    private(set) var devices = RecentlyUsed<[Signal]>(limit: capacity)
 
     /// Records a signal of a device.
     mutating func record(_ signal: Signal, of address: BluetoothAddress) {
@@ -29,11 +29,6 @@ struct SignalTable {
     /// Removes the signals at an adapter that has left the group.
     mutating func remove(_ member: Int) {
         for index in 0..<devices.count { devices[index].removeAll { $0.member == member } }
-    }
-
-    /// The number of signals of a device.
-    func count(of address: BluetoothAddress) -> Int {
-        devices.index(of: AdvertisementJoiner.key(address, nil)).map { devices[$0].count } ?? 0
     }
 
     /// The latest RSSI of a device at an adapter; nil if it was not received lately.

@@ -29,40 +29,21 @@ public indirect enum JSONValue: Sendable, CustomStringConvertible {
 
     /// The value as JSON.
     public var description: String {
-        var text = ""
-        write(to: &text)
-        return text
-    }
-
-    private func write(to text: inout String) {
         switch self {
-        case .null: text += "null"
-        case .bool(let value): text += value ? "true" : "false"
-        case .integer(let value): text += String(value)
-        case .wideInteger(let value): text += String(value)
-        case .number(let value): text += value.isFinite ? "\(value)" : "null"
-        case .string(let value): Self.quote(value, to: &text)
-        case .array(let values):
-            text += "["
-            for (index, value) in values.enumerated() {
-                if index > 0 { text += "," }
-                value.write(to: &text)
-            }
-            text += "]"
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .wideInteger(let value): "\(value)"
+        case .number(let value): value.isFinite ? "\(value)" : "null"
+        case .string(let value): Self.quoted(value)
+        case .array(let values): "[" + values.map(\.description).joined(separator: ",") + "]"
         case .object(let fields):
-            text += "{"
-            for (index, field) in fields.enumerated() {
-                if index > 0 { text += "," }
-                Self.quote(field.0, to: &text)
-                text += ":"
-                field.1.write(to: &text)
-            }
-            text += "}"
+            "{" + fields.map { Self.quoted($0.0) + ":" + $0.1.description }.joined(separator: ",") + "}"
         }
     }
 
-    private static func quote(_ value: String, to text: inout String) {
-        text += "\""
+    static func quoted(_ value: String) -> String {
+        var text = "\""
         for scalar in value.unicodeScalars {
             switch scalar {
             case "\"": text += "\\\""
@@ -78,7 +59,7 @@ public indirect enum JSONValue: Sendable, CustomStringConvertible {
             default: text.unicodeScalars.append(scalar)
             }
         }
-        text += "\""
+        return text + "\""
     }
 
     /// Whether a scalar is escaped wherever a peer's text is printed, since it shows nothing of its own or changes the text

@@ -63,11 +63,8 @@ extension Sequence<UInt8> {
     }
 }
 
-/// A PSM in hexadecimal: `0x0085`.
-package func hexadecimal(_ psm: UInt16) -> String {
-    let digits = String(psm, radix: 16, uppercase: true)
-    return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
-}
+/// A 16-bit number in hexadecimal, such as the PSM `0x0085`.
+package func hexadecimal(_ number: UInt16) -> String { "0x" + hexadecimal(number, digits: 4) }
 
 /// The names of the set bits, lowest first; an unnamed bit appears with its number.
 package func listed(_ bits: some FixedWidthInteger & UnsignedInteger, names: [Int: String]) -> String {

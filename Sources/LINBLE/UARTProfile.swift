@@ -166,14 +166,9 @@ extension UARTProfile {
 extension UARTProfile {
     /// The service as a device of this family publishes it: one characteristic with Write Commands, or Write Requests
     /// if ``writeType`` is `request`, and one that notifies.
-    /// - Parameter requiresEncryption: whether the service requires an encrypted link.
-    package func offeredService(requiresEncryption: Bool = false) -> GATTService {
-        offeredService(security: requiresEncryption ? .medium : .low)
-    }
-
-    /// As ``offeredService(requiresEncryption:)``, with the permissions of a security level: `.medium` requires an
-    /// encrypted link, `.high` and above an authenticated one.
-    package func offeredService(security: SecurityLevel) -> GATTService {
+    /// - Parameter security: the level of its permissions: `.medium` requires an encrypted link, `.high` and above an
+    ///   authenticated one.
+    package func offeredService(security: SecurityLevel = .low) -> GATTService {
         let protection: AttributePermissions =
             if security >= .high {
                 [.readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated]

@@ -108,7 +108,7 @@ extension SimulatedLINBLE.Configuration {
         let name = GATTCharacteristic(0x2A00, properties: .read, value: .stored(Array(name.utf8)))
         return [
             GATTService(0x1800, characteristics: [name]),
-            profile.offeredService(requiresEncryption: requiresEncryption),
+            profile.offeredService(security: requiresEncryption ? .medium : .low),
         ]
     }
 }

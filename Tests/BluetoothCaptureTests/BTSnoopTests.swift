@@ -1,7 +1,8 @@
 import BluetoothPrimitives
-import BluetoothCapture
 import TestSupport
 import Testing
+
+@testable import BluetoothCapture
 
 /// A record with its own bytes, for comparison.
 struct Record: Equatable {
@@ -13,33 +14,45 @@ struct Record: Equatable {
     var payload: [UInt8]
 }
 
-/// The readable records of a file, and the error that ended the iteration.
-func read(_ file: [UInt8]) throws(BTSnoopError) -> (records: [Record], end: BTSnoopError?) {
-    var records: [Record] = []
-    var reader = try BTSnoopReader(file.span.bytes)
-    do {
-        while let record = try reader.next() {
-            records.append(
-                Record(
-                    adapter: record.packet.adapter, kind: record.packet.kind, time: record.time, drops: record.drops,
-                    cut: record.truncatedByteCount, payload: [UInt8](record.packet.payload)))
-        }
-    } catch {
-        #expect((try? reader.next() == nil) == true, "the walk is at its end")
-        return (records, error)
-    }
-    return (records, nil)
+/// The readable records of a file, and the error at its end.
+func read(_ file: [UInt8], inPiecesOf size: Int = .max) -> (records: [Record], end: CaptureError?) {
+    let (records, _, end) = readCapture(file, inPiecesOf: size)
+    return (
+        records.compactMap { record in
+            guard case .packet(let kind) = record.kind else { return nil }
+            return Record(
+                adapter: record.adapter, kind: kind, time: record.time, drops: record.drops,
+                cut: record.missingByteCount, payload: record.payload)
+        }, end
+    )
 }
 
-/// A file with the given records.
+/// The flags and the packet indicator of an HCI packet in a file of one adapter: bit 0 is set from controller to host,
+/// bit 1 for commands and events.
+private let transports: [CapturedPacketKind: (flags: UInt16, packetType: UInt8)] = [
+    .command: (2, 1), .event: (3, 4), .aclSent: (0, 2), .aclReceived: (1, 2), .synchronousSent: (0, 3),
+    .synchronousReceived: (1, 3), .isochronousSent: (0, 5), .isochronousReceived: (1, 5),
+]
+
+/// A file with those of the records that its format has.
 func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     var writer = ByteWriter(capacity: 65536)
-    try BTSnoop.encodeHeader(datalink, into: &writer)
+    try BTSnoop.encodeHeader(into: &writer)
+    writer.replace(at: 14, with: UInt8(truncatingIfNeeded: datalink.rawValue >> 8))
+    writer.replace(at: 15, with: UInt8(truncatingIfNeeded: datalink.rawValue))
     for record in records {
-        let packet = CapturedPacket(
-            adapter: record.adapter, kind: record.kind, payload: record.payload.span.bytes)
-        try BTSnoopRecord(packet, time: record.time, drops: record.drops, truncatedByteCount: record.cut)
-            .encode(as: datalink, into: &writer)
+        var (kind, payload) = (record.kind, record.payload)
+        if datalink != .monitor {
+            guard let transport = transports[kind], datalink == .h4 || ![3, 5].contains(transport.packetType) else {
+                continue
+            }
+            kind = CapturedPacketKind(rawValue: transport.flags)
+            if datalink == .h4 { payload.insert(transport.packetType, at: 0) }
+        }
+        let start = writer.count
+        let packet = CapturedPacket(adapter: record.adapter, kind: kind, payload: payload.span.bytes)
+        try BTSnoop.encode(packet, time: record.time, drops: record.drops, into: &writer)
+        writer.replace(at: start + 3, with: UInt8(payload.count + record.cut))
     }
     return writer.bytes
 }
@@ -86,7 +99,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     func aFileHasTheseBytes(datalink: BTSnoopDatalink, record: Record, text: String) throws {
         let bytes = try file(datalink, [record])
         #expect(bytes.hexadecimal == hex(text).hexadecimal)
-        let (records, end) = try read(bytes)
+        let (records, end) = read(bytes)
         #expect(records == [record])
         #expect(end == nil)
     }
@@ -95,8 +108,8 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     func recordsAreReadAsWritten(datalink: BTSnoopDatalink) throws {
         let records = (0..<24).map { number in
             Record(
-                kind: CapturedPacketKind(rawValue: number), time: Int64(number) * 1_000_003,
-                payload: (0..<number).map { UInt8($0) })
+                kind: CapturedPacketKind(rawValue: number), time: Int64(number) * 1_000_003, drops: UInt32(number),
+                cut: Int(number) % 4, payload: (0..<number).map { UInt8($0) })
         }
         let expected = records.filter { record in
             switch datalink {
@@ -105,30 +118,21 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
             default: [2, 3, 4, 5].contains(record.kind.rawValue)
             }
         }
-        let (read, end) = try read(try file(datalink, records))
-        #expect(read == expected)
-        #expect(end == nil)
+        let bytes = try file(datalink, records)
+        #expect(readCapture(bytes).format == .btsnoop(datalink))
+        for size in [1, 7, .max] {
+            let (read, end) = read(bytes, inPiecesOf: size)
+            #expect(read == expected)
+            #expect(end == nil)
+        }
     }
 
     @Test func hiddenBytesBecomeZerosAndTheLengthStays() throws {
         var writer = ByteWriter(capacity: 256)
         try BTSnoop.encodeHeader(into: &writer)
         let packet = CapturedPacket(adapter: 0, kind: .command, payload: hex("1920021122").span.bytes)
-        try BTSnoopRecord(packet, time: 0).encode(visibleByteCount: 3, into: &writer)
-        #expect(try read(writer.bytes).records == [Record(kind: .command, payload: hex("1920020000"))])
-    }
-
-    @Test(
-        arguments: [
-            ("", .notBTSnoop),
-            ("6274736E6F6F70", .notBTSnoop),
-            ("6274736E6F6F7001 00000001 000007D1", .notBTSnoop),
-            ("6274736E6F6F7000 00000002 000007D1", .unsupportedVersion(2)),
-            ("6274736E6F6F7000 00000001 000003EB", .unsupportedDatalink(BTSnoopDatalink(rawValue: 1003))),
-            ("6274736E6F6F7000 00000001 0000", .notBTSnoop),
-        ] as [(String, BTSnoopError)])
-    func otherBytesAreRefused(text: String, error: BTSnoopError) {
-        #expect(throws: error) { _ = try read(hex(text)) }
+        try BTSnoop.encode(packet, time: 0, visibleByteCount: 3, into: &writer)
+        #expect(read(writer.bytes).records == [Record(kind: .command, payload: hex("1920020000"))])
     }
 
     @Test func everyTruncationGivesTheRecordsBeforeIt() throws {
@@ -138,7 +142,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
         let whole = try file(.monitor, records)
         let boundaries = [16, 16 + 27, whole.count]
         for count in 16..<whole.count {
-            let (read, end) = try read(Array(whole.prefix(count)))
+            let (read, end) = read(Array(whole.prefix(count)))
             #expect(read == Array(records.prefix(boundaries.filter { $0 <= count }.count - 1)))
             #expect((end == nil) == boundaries.contains(count))
         }
@@ -149,7 +153,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
         let whole = try file(
             datalink, [Record(kind: .command, payload: hex("030C00")), Record(kind: .event, payload: hex("0E00"))])
         for changed in mutations(of: whole) {
-            let records = (try? read(changed))?.records ?? []
+            let records = read(changed).records
             #expect(records.count <= 2)
         }
     }
@@ -158,7 +162,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
         let packet = CapturedPacket(adapter: 0, kind: .command, payload: hex("030C00").span.bytes)
         for capacity in 0..<27 {
             var writer = ByteWriter(capacity: capacity)
-            let isTaken = (try? BTSnoopRecord(packet, time: 0).encode(into: &writer)) != nil
+            let isTaken = (try? BTSnoop.encode(packet, time: 0, into: &writer)) != nil
             #expect(!isTaken)
             #expect(writer.bytes.isEmpty)
         }

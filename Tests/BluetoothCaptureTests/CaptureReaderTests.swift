@@ -69,25 +69,6 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
         #expect(readCapture(file).records.last?.kind == kind)
     }
 
-    @Test(arguments: [.monitor, .h4, .hci] as [BTSnoopDatalink])
-    func btsnoopIsReadInPieces(datalink: BTSnoopDatalink) throws {
-        let written = [
-            Record(kind: .command, time: 5, drops: 2, payload: hex("030C00")),
-            Record(kind: .aclReceived, time: 6, cut: 9, payload: hex("4000010000")),
-        ]
-        let bytes = try file(datalink, written)
-        for size in [1, 7, .max] {
-            let (records, format, end) = readCapture(bytes, inPiecesOf: size)
-            #expect(end == nil)
-            #expect(format == .btsnoop(datalink))
-            #expect(records.map(\.payload) == written.map(\.payload))
-            #expect(records.map(\.kind) == written.map { .packet($0.kind) })
-            #expect(records.map(\.time) == [5, 6])
-            #expect(records.map(\.missingByteCount) == [0, 9])
-            #expect(records.map(\.drops) == [2, 0])
-        }
-    }
-
     @Test func aPacketWithoutAKnownIndicatorIsARecord() throws {
         let bytes = try file(.h4, []) + hex("00000001 00000001 00000000 00000000 00DCDDB30F2F8001 09")
         #expect(
@@ -99,6 +80,7 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
         arguments: [
             ("", .empty), ("62", .truncated(record: 0, offset: 0, needed: 16, available: 1)),
             ("6274736E6F6F7000 00000001 0000", .truncated(record: 0, offset: 0, needed: 16, available: 14)),
+            ("6274736E6F6F7001 00000001 000007D1", .unknownFormat(hex("6274736E6F6F7001"))),
             ("6274736E6F6F7000 00000002 000007D1", .unsupportedVersion(2)),
             ("6274736E6F6F7000 00000001 000003EB", .unsupportedDatalink(BTSnoopDatalink(rawValue: 1003))),
             ("0A0D0D0A 1C000000 4D3C2B1A 01000000", .unknownFormat(hex("0A0D0D0A 1C000000"))),

@@ -147,7 +147,7 @@ import Testing
                 case .unplug: machines.kernel.unplug(0)
                 case .powerOff: machines.kernel.setPowered(false, adapter: 0)
                 case .disconnect:
-                    connection.disconnectSoon()
+                    connection.core.later { $0.disconnect() }
                 default: break
                 }
             }

@@ -3,7 +3,7 @@ import TestSupport
 import Synchronization
 import Testing
 
-import BluetoothLE
+@testable import BluetoothLE
 
 /// The faults injected at any packet.
 enum Fault: String, CaseIterable, Sendable {
@@ -35,7 +35,7 @@ extension Fault {
         case .powerOff: fixture.kernel.setPowered(false, adapter: 0)
         case .block: fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
         case .disconnect:
-            connection?.disconnectSoon()
+            connection?.core.later { $0.disconnect() }
         }
     }
 }

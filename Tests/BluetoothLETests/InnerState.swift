@@ -58,7 +58,7 @@ extension AdapterSession {
     /// The number of links whose end is not explained yet.
     var unexplainedEndCount: Int { (host.channels as? KernelChannels)?.unexplainedCount ?? 0 }
     /// The number of address look-ups among keys.
-    var lookUpCount: Int { identities.resolution.lookUpCount }
+    var lookUpCount: Int { identities.lookUpCount }
 
     /// The pairing questions.
     var pairingQuestions: PairingQuestions { pairings.value.questions }

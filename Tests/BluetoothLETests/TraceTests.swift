@@ -2,6 +2,7 @@ import BluetoothCapture
 import BluetoothHCI
 import BluetoothPrimitives
 import BluetoothSimulation
+import BluetoothSystem
 import Glibc
 import Logging
 import Synchronization
@@ -22,22 +23,15 @@ final class TemporaryFile: Sendable {
         unlink(path)
     }
 
-    var bytes: [UInt8] {
-        guard let file = fopen(path, "rb") else { return [] }
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer.prefix(count) }
-        return bytes
-    }
+    var bytes: [UInt8] { (try? SystemFiles.read(path, limit: 1 << 24)) ?? [] }
 
     /// The kind, adapter and bytes of every packet of the file.
     func packets() throws -> [(kind: CapturedPacketKind, adapter: UInt16, payload: [UInt8])] {
-        let bytes = bytes
-        var reader = try BTSnoopReader(bytes.span.bytes)
+        var reader = CaptureReader()
         var packets: [(CapturedPacketKind, UInt16, [UInt8])] = []
-        while let record = try reader.next() {
-            packets.append((record.packet.kind, record.packet.adapter, [UInt8](record.packet.payload)))
+        reader.append(bytes)
+        try reader.read { record in
+            if case .packet(let kind) = record.kind { packets.append((kind, record.adapter, record.payload)) }
         }
         return packets
     }

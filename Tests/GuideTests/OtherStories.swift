@@ -42,10 +42,11 @@ import Testing
             defer { try? SystemFiles.remove(path) }
             try await CapturePage.capturingPackets()
             let bytes = try #require(try SystemFiles.read(path, limit: 1 << 20))
-            var reader = try BTSnoopReader(bytes.span.bytes)
-            var kinds: Set<CapturedPacketKind> = []
-            while let record = try reader.next() { kinds.insert(record.packet.kind) }
-            #expect(kinds.isSuperset(of: [.newIndex, .controlCommand, .controlEvent]))
+            var reader = CaptureReader()
+            var kinds: Set<CaptureRecord.Kind> = []
+            reader.append(bytes)
+            try reader.read { kinds.insert($0.kind) }
+            #expect(kinds.isSuperset(of: [.packet(.newIndex), .packet(.controlCommand), .packet(.controlEvent)]))
         }
     }
 }

@@ -38,16 +38,6 @@ public struct CachedDatabase: Hashable, Sendable {
     }
 }
 
-/// An error for bytes that are not a cached database.
-public enum CachedDatabaseError: Error, Hashable, Sendable {
-    /// The bytes are damaged or of another kind.
-    case damaged
-    /// The format has this version, which is not supported.
-    case unknownVersion(UInt16)
-    /// The bytes belong to another device.
-    case otherDevice
-}
-
 // The body: the key, then fields of a kind (one byte), a length (two bytes) and the content. The characteristics and
 // descriptors of a service are fields within its field.
 
@@ -86,20 +76,14 @@ extension CachedDatabase {
     ///
     /// The checksum is verified first, so that a damaged file is never decoded in part.
     ///
-    /// - Throws: ``CachedDatabaseError``.
-    public init(decoding bytes: [UInt8], for key: AttributeCacheKey) throws(CachedDatabaseError) {
-        let body: [UInt8]
-        do throws(RecordFormat.Failure) {
-            body = try format.open(bytes)
-        } catch {
-            if case .unknownVersion(let version) = error { throw .unknownVersion(version) }
-            throw .damaged
-        }
+    /// - Throws: `RecordFormat.Failure`.
+    package init(decoding bytes: [UInt8], for key: AttributeCacheKey) throws(RecordFormat.Failure) {
+        let body = try format.open(bytes)
         var reader = ByteReader(body.span.bytes)
         self.init(services: [], hash: nil)
         let owner: AttributeCacheKey
         do throws(TruncatedBytes) { owner = try reader.readKey() } catch { throw .damaged }
-        guard owner == key else { throw .otherDevice }
+        guard owner == key else { throw .otherOwner }
         do throws(TruncatedBytes) {
             while !reader.isAtEnd {
                 let kind = try reader.readUInt8()

@@ -2,6 +2,8 @@ import BluetoothSockets
 import BluetoothPrimitives
 
 extension Adapter {
+    private var pairings: SessionReference<Pairings> { SessionReference(session.pairings, in: session) }
+
     /// Sets the agent that answers the questions of pairing on this adapter's links, and the adapter's pairing
     /// settings.
     ///
@@ -29,7 +31,6 @@ extension Adapter {
         let settings = PairingSettings(
             ioCapability: ioCapability ?? agent?.ioCapability ?? .noInputNoOutput, isBondable: isBondable,
             secureConnections: secureConnections)
-        let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
         try await pairings { pairings throws(BluetoothError) in
             try await pairings.setAgent(agent ?? RefusingPairingAgent(), settings)
         }
@@ -44,8 +45,7 @@ extension Adapter {
     /// - Throws: `.unsupported` when the adapter has no LE Secure Connections or uses private addresses, `.pairingFailed`
     ///   with `PairingFailure.ownedByDaemon` while BlueZ's daemon runs, `.notPermitted`, `.adapterOff`, `.cancelled`.
     public nonisolated(nonsending) func makeOutOfBandData() async throws(BluetoothError) -> OutOfBandData {
-        let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
-        return try await pairings { pairings throws(BluetoothError) in try await pairings.makeOutOfBandData() }
+        try await pairings { pairings throws(BluetoothError) in try await pairings.makeOutOfBandData() }
     }
 
     /// Sets the out-of-band data that a device has transferred by another way, for the next pairing with it, such as one
@@ -60,7 +60,6 @@ extension Adapter {
     public nonisolated(nonsending) func setOutOfBandData(
         _ data: OutOfBandData?, of peer: BluetoothAddress
     ) async throws(BluetoothError) {
-        let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
         _ = try await pairings { pairings throws(BluetoothError) in
             try await pairings.setOutOfBandData(data, of: peer)
         }
@@ -106,7 +105,7 @@ extension Adapter {
     /// The stream ends when its loop is left or the adapter is closed; it throws `.overflow` when more than 256 changes
     /// wait.
     public nonisolated(nonsending) func bondChanges() async -> BoundedStream<BondChange> {
-        await session.bondChanges()
+        await session { $0.bondManager.bondChanges($0.operation("follow the bonds"), keeping: $0) }
     }
 
     /// Sets the cache of devices' databases, for connections made from now on.

@@ -22,9 +22,6 @@ extension Connection {
         await core { if $0.isLeftByLast() { await $0.disconnect(timeout: timeout) } }
     }
 
-    /// Disconnects without waiting.
-    package func disconnectSoon() { core.later { $0.disconnect() } }
-
     /// Disconnects without waiting; for callers on the loop.
     package func disconnectNow() { core.value.disconnect() }
 

@@ -1,3 +1,4 @@
+import BluetoothCryptography
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
@@ -93,25 +94,21 @@ package final class FileAttributeCache: DatabaseCache {
             if error != .missing { log.warning("\(BluetoothError.unusable(.file, path, error, operation))") }
             return nil
         }
-        do throws(CachedDatabaseError) {
+        do throws(RecordFormat.Failure) {
             return try CachedDatabase(decoding: bytes, for: key)
         } catch {
             switch error {
             case .unknownVersion(let version):
                 log.info("\(path) is in format \(version), which this program does not support")
-            case .damaged, .otherDevice:
+            case .damaged, .otherOwner:
                 log.warning("\(path) is damaged; it is renamed, and the device is discovered again")
-                setAside(path)
+                do throws(KernelError) {
+                    try SystemFiles.rename(path, to: path + ".damaged")
+                } catch {
+                    log.warning("\(path) cannot be renamed: \(error)")
+                }
             }
             return nil
-        }
-    }
-
-    private func setAside(_ path: String) {
-        do throws(KernelError) {
-            try SystemFiles.rename(path, to: path + ".damaged")
-        } catch {
-            log.warning("\(path) cannot be renamed: \(error)")
         }
     }
 

@@ -16,7 +16,9 @@ final class RadioHealth {
     private let log: Logger
     private var machine: HealthStateMachine
     private var events = Broadcaster<HealthEvent>()
-    private var alarm = Alarm()
+    private lazy var timer = loop.makeTimer(of: self) { $0.timeOut() }
+    /// The time for which the timer is set; it is not set again for each advertisement.
+    private var deadline: KernelInstant?
     private var isEnded = false
     /// The callers that wait for the end of the step under way.
     private var waiters = WaiterList<Void, BluetoothError>()
@@ -24,12 +26,6 @@ final class RadioHealth {
     var ownLinkCount = 0
     /// The session's components, which receive the events before programs do.
     var followers = HandlerList<HealthEvent>()
-
-    /// The timer, and when it is due; it is not set again for each advertisement.
-    private struct Alarm {
-        var timer: LoopTimer?
-        var deadline: KernelInstant?
-    }
 
     init(
         _ options: RecoveryOptions, of adapterRecord: AdapterRecord, _ host: any HostHealth, on loop: EventLoop,
@@ -146,7 +142,7 @@ final class RadioHealth {
     func close(_ reason: BluetoothError) {
         isEnded = true
         waiters.failAll(reason)
-        alarm = Alarm()
+        setTimer(to: nil)
         events.finish(reason.code == .cancelled ? nil : reason)
     }
 
@@ -173,7 +169,7 @@ final class RadioHealth {
     }
 
     private func timeOut() {
-        alarm.deadline = nil
+        deadline = nil
         run(machine.timeOut(at: loop.now))
     }
 
@@ -210,14 +206,13 @@ final class RadioHealth {
     }
 
     private func updateTimer() {
-        guard let deadline = machine.deadline else {
-            if alarm.deadline != nil { alarm.timer?.cancel() }
-            alarm.deadline = nil
-            return
-        }
-        if let present = alarm.deadline, present <= deadline { return }
-        let timer = alarm.timer ?? loop.makeTimer(of: self) { $0.timeOut() }
-        timer.set(at: deadline)
-        alarm = Alarm(timer: timer, deadline: deadline)
+        // An earlier time-out finds nothing to do.
+        if let deadline, let wanted = machine.deadline, deadline <= wanted { return }
+        setTimer(to: machine.deadline)
+    }
+
+    private func setTimer(to deadline: KernelInstant?) {
+        if let deadline { timer.set(at: deadline) } else if self.deadline != nil { timer.cancel() }
+        self.deadline = deadline
     }
 }

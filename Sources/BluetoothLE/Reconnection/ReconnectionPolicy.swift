@@ -57,10 +57,9 @@ public struct ReconnectionPolicy: Hashable, Sendable {
         default: break
         }
         if reason.concernsAdapter { return waitsForAdapter }
-        // Another device may have its address; see ``ReconnectionProgress/keyMissingDelay``.
-        if reason.pairingFailure == .keyMissing { return maximumFailures.map { failures < $0 } ?? true }
-        // Another attempt does not repair a wrong pairing.
-        if reason.disconnectReason == .authentication { return false }
+        // Another attempt does not repair a wrong pairing. Where the key is missing, another device may have its address;
+        // see ``ReconnectionProgress/keyMissingDelay``.
+        if reason.disconnectReason == .authentication, reason.pairingFailure != .keyMissing { return false }
         return maximumFailures.map { failures < $0 } ?? true
     }
 }

@@ -1,43 +1,50 @@
 import BluetoothAdvertising
 import BluetoothPrimitives
 
-/// The identities behind private addresses, and the names that devices have advertised.
+/// The identities behind resolvable private addresses, and the names that devices have advertised.
+///
+/// Each address is compared with the keys once. The result, a match or none, is cached for the last 1024 addresses.
 //
 // Lives on the loop, with the session.
 final class DeviceIdentities {
-    private(set) var resolution = AddressResolution()
-    private var names = AdvertisedNames()
+    private var known: [IdentityResolvingKey] = []
+    private var keys = ResolvingKeys([])
+    private var results = RecentlyUsed<BluetoothAddress?>(limit: capacity)
+    /// The number of addresses that were compared with the keys.
+    private(set) var lookUpCount = 0
+    private var names = RecentlyUsed<String>(limit: capacity)
 
-    /// Replaces the identity resolving keys.
-    func setKeys(_ keys: [IdentityResolvingKey]) { resolution.setKeys(keys) }
+    static let capacity = 1024
+
+    /// Replaces the identity resolving keys and clears the cached results.
+    func setKeys(_ known: [IdentityResolvingKey]) {
+        self.known = known
+        keys = ResolvingKeys(known.map(\.value))
+        results = RecentlyUsed(limit: Self.capacity)
+    }
 
     /// The identity behind a resolvable private address; nil for other addresses and if no key matches.
-    func identity(of address: BluetoothAddress) -> BluetoothAddress? { resolution.identity(of: address) }
+    func identity(of address: BluetoothAddress) -> BluetoothAddress? {
+        guard keys.count > 0, address.randomKind == .resolvablePrivate else { return nil }
+        let (index, _) = results.use(address.value, orInsert: lookUp(address))
+        return results[index]
+    }
 
-    /// Records the name advertised under an address on the air. Nil and an empty name have no effect.
-    func recordName(_ name: String?, of address: BluetoothAddress) { names.record(name, of: address) }
+    private func lookUp(_ address: BluetoothAddress) -> BluetoothAddress? {
+        lookUpCount += 1
+        return keys.index(behind: address).map { known[$0].address }
+    }
 
-    /// The name that a device has advertised; nil if none was received.
-    func name(of address: BluetoothAddress) -> String? { names.name(of: address) }
-}
-
-/// The names that the last 1024 devices have advertised, for bonds made later.
-struct AdvertisedNames {
-    private var names = RecentlyUsed<String>(limit: 1024)
-
-    /// Records the name advertised under an address on the air. Nil and an empty name have no effect.
-    mutating func record(_ name: String?, of address: BluetoothAddress) {
+    /// Records the name advertised under an address on the air, for a bond made later. Nil and an empty name have no
+    /// effect.
+    func recordName(_ name: String?, of address: BluetoothAddress) {
         guard let name, !name.isEmpty else { return }
-        let (index, _) = names.use(Self.key(address), orInsert: name)
+        let (index, _) = names.use(AdvertisementJoiner.key(address, nil), orInsert: name)
         names[index] = name
     }
 
     /// The name that a device has advertised; nil if none was received.
     func name(of address: BluetoothAddress) -> String? {
-        names.index(of: Self.key(address)).map { names[$0] }
-    }
-
-    private static func key(_ address: BluetoothAddress) -> UInt64 {
-        address.value << 1 | (address.kind == .public ? 0 : 1)
+        names.index(of: AdvertisementJoiner.key(address, nil)).map { names[$0] }
     }
 }

@@ -60,11 +60,11 @@ extension SecurityKey {
 
 /// The texts in which programs export identity resolving keys.
 enum ExportedKey {
-    /// The reason why a text is no key.
+    /// The reason why a text is no key, or a line has none. It never contains what may be a part of a key.
     struct Problem: Error, Hashable, CustomStringConvertible {
         let description: String
 
-        fileprivate init(_ description: String) { self.description = description }
+        init(_ description: String) { self.description = description }
     }
 
     /// Parses a key; a number is read as usual, with its most significant byte first, and Base64 the other way round.
@@ -155,16 +155,12 @@ enum ExportedKey {
             }
             return bytes
         }
-        let digits = withoutPrefix(text).utf8.filter { !":- ".utf8.contains($0) }
-        var values: [UInt8] = []
-        for character in digits {
-            guard let value = hexadecimalDigit(character) else {
-                throw Problem("needs 32 hexadecimal digits or 24 characters of Base64")
-            }
-            values.append(value)
+        let digits = withoutPrefix(text).filter { !":- ".contains($0) }
+        guard digits.utf8.allSatisfy({ hexadecimalDigit($0) != nil }) else {
+            throw Problem("needs 32 hexadecimal digits or 24 characters of Base64")
         }
-        guard values.count == 32 else { throw Problem("has \(values.count) hexadecimal digits instead of 32") }
-        return stride(from: 0, to: 32, by: 2).map { values[$0] << 4 | values[$0 + 1] }
+        guard digits.count == 32 else { throw Problem("has \(digits.count) hexadecimal digits instead of 32") }
+        return [UInt8](hexadecimal: digits) ?? []
     }
 
     private static func withoutPrefix(_ text: Substring) -> Substring {

@@ -5,20 +5,10 @@ import BluetoothSockets
 
 /// The first report of a device, held until its scan response comes.
 struct HeldReport {
-    /// The index of the device in the joiner.
-    let index: Int
-    /// The number of the device's first state.
-    let birth: UInt64
-    /// The number of the state that the report represents.
-    let state: UInt64
-    let rssi: Int8?
+    /// The device, in the state that the report represents.
+    let device: DeviceState
     let advertisement: Advertisement
-
-    init(_ heard: DeviceState, _ advertisement: Advertisement, rssi: Int8?) {
-        (index, birth, state) = (heard.index, heard.birth, heard.state)
-        self.rssi = rssi
-        self.advertisement = advertisement
-    }
+    let rssi: Int8?
 }
 
 /// The reports of a scan that wait for their scan response, all for the same time; at most ``limit``.
@@ -41,14 +31,14 @@ struct HeldReports {
     /// Holds a report, or replaces that of the same device, which keeps its deadline; returns the report removed to
     /// make room.
     mutating func insert(_ report: HeldReport, until time: KernelInstant) -> HeldReport? {
-        guard reports.updateValue(report, forKey: report.index) == nil else { return nil }
-        deadlines.append(Deadline(index: report.index, birth: report.birth, time: time))
+        guard reports.updateValue(report, forKey: report.device.index) == nil else { return nil }
+        deadlines.append(Deadline(index: report.device.index, birth: report.device.birth, time: time))
         return deadlines.count > Self.limit ? removeFirst() : nil
     }
 
     /// Removes the report of the device that had this index before its present one.
     mutating func remove(at index: Int, bornBefore birth: UInt64) -> HeldReport? {
-        guard !reports.isEmpty, let report = reports[index], report.birth < birth else { return nil }
+        guard !reports.isEmpty, let report = reports[index], report.device.birth < birth else { return nil }
         return reports.removeValue(forKey: index)
     }
 
@@ -66,7 +56,7 @@ struct HeldReports {
 
     /// Removes the first deadline and its report, if the report is still held.
     private mutating func removeFirst() -> HeldReport? {
-        guard let first = deadlines.popFirst(), reports[first.index]?.birth == first.birth else { return nil }
+        guard let first = deadlines.popFirst(), reports[first.index]?.device.birth == first.birth else { return nil }
         return reports.removeValue(forKey: first.index)
     }
 }

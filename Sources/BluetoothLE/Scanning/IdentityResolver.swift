@@ -16,7 +16,7 @@ public final class IdentityResolver: Sendable {
     public let identities: [DeviceIdentity]
     /// By key: the index of its device.
     private let owners: [Int32]
-    private let keys: ResolvingKeyList
+    private let keys: ResolvingKeys
     /// By the digits of the identity address: the index of the device.
     private let addresses: [UInt64: Int32]
     private let state = Mutex(State())
@@ -57,7 +57,7 @@ public final class IdentityResolver: Sendable {
             if let address = identity.address, addresses[address.value] == nil { addresses[address.value] = index }
         }
         (self.owners, self.addresses) = (owners, addresses)
-        self.keys = ResolvingKeyList(keys)
+        self.keys = ResolvingKeys(keys)
     }
 
     /// The number of addresses that were compared with the keys.

@@ -67,18 +67,18 @@ struct ScanSession {
         if rule == .all { return _ = channel.send(advertisement) }
         if isAwaitingScanResponse(heard, advertisement) {
             if scanResponseTimeout > .zero {
-                return hold(HeldReport(heard, advertisement, rssi: report.rssi))
+                return hold(HeldReport(device: heard, advertisement: advertisement, rssi: report.rssi))
             } else if rule == .once, devices[heard.index].pendingScanResponse < heard.birth {
                 return devices[heard.index].pendingScanResponse = heard.state
             }
         }
         held.remove(at: heard.index)
-        handOut(HeldReport(heard, advertisement, rssi: report.rssi))
+        handOut(HeldReport(device: heard, advertisement: advertisement, rssi: report.rssi))
     }
 
     private mutating func handOut(_ report: HeldReport) {
-        devices[report.index].delivered = report.state
-        devices[report.index].rssi = report.rssi
+        devices[report.device.index].delivered = report.device.state
+        devices[report.device.index].rssi = report.rssi
         channel.send(report.advertisement)
     }
 

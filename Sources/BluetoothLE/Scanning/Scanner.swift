@@ -139,12 +139,8 @@ final class Scanner {
 
     /// Ends the scans that do not wait for the adapter: the recovery has left it unusable.
     func recoveryFailed(_ reason: BluetoothError) {
-        finish(reason, isForGood: false)
+        subscribers.finish(reason, isForGood: false)
         declare()
-    }
-
-    private func finish(_ reason: BluetoothError, isForGood: Bool) {
-        subscribers.finish(reason, isForGood: isForGood)
     }
 
     /// Ends the scans that do not wait for the adapter, and declares the others from now on: the host's scan has ended.
@@ -154,7 +150,7 @@ final class Scanner {
         let isKept =
             isForGood
             ? [.timedOut, .adapterOff].contains(reason.code) && health.keepsScans : health.willRestoreAdapter
-        if isKept { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
+        if isKept { subscribers.scanStopped() } else { subscribers.finish(reason, isForGood: isForGood) }
         if subscribers.request != before { declare() }
     }
 }

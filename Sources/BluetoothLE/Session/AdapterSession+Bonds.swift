@@ -21,8 +21,4 @@ extension AdapterSession {
         }
         try await bondManager.set(bond)
     }
-
-    func bondChanges() async -> BoundedStream<BondChange> {
-        bondManager.bondChanges(operation("follow the bonds"), keeping: self)
-    }
 }

@@ -241,7 +241,7 @@ extension AdapterSession {
 
 extension Result<Connection, BluetoothError> {
     /// Whether the controller had no room for another link.
-    fileprivate var wasRefusedForRoom: Bool {
+    package var wasRefusedForRoom: Bool {
         if case .failure(let error) = self { error.code == .linkLimitReached } else { false }
     }
 }

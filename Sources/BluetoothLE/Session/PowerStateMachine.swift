@@ -31,7 +31,6 @@ package final class PowerStateMachine: DirectoryReceiver {
 
         var progress = Progress.none
         var failure: BluetoothError?
-        var retryTimer: LoopTimer?
         /// The number of failures in a row.
         var failureCount = 0
 
@@ -48,6 +47,7 @@ package final class PowerStateMachine: DirectoryReceiver {
     private let log: Logger
     private var rules: RestorationRules
     private var restoration = Restoration()
+    private lazy var retryTimer = loop.makeTimer(of: self) { $0.retry() }
     private var readyWaiters = WaiterList<Void, BluetoothError>()
     /// The reason of the end; nil before.
     package private(set) var end: BluetoothError?
@@ -91,7 +91,7 @@ package final class PowerStateMachine: DirectoryReceiver {
         end = reason
         log.debug("\(reason)")
         if case .underWay(let task, _) = restoration.progress { task.cancel() }
-        restoration.retryTimer = nil
+        retryTimer.cancel()
         readyWaiters.failAll(reason)
         stateSource.finish(reason.code == .cancelled ? nil : reason)
         followers(.ended(reason))
@@ -243,7 +243,7 @@ package final class PowerStateMachine: DirectoryReceiver {
         // A step of the recovery powers the adapter on itself.
         guard !health.isRecovering else {
             // That of another session may end without this one's knowledge.
-            if health.isRecoveredElsewhere { setRetryTimer() }
+            if health.isRecoveredElsewhere { retryTimer.set(after: restoration.retryDelay) }
             return
         }
         if case .underWay(let task, _) = restoration.progress {
@@ -280,19 +280,13 @@ package final class PowerStateMachine: DirectoryReceiver {
         restoration.failureCount += 1
         // What this program may not do, it may not do later either.
         guard ![.notPermitted, .unsupported].contains(reason.code) else { return }
-        setRetryTimer()
+        retryTimer.set(after: restoration.retryDelay)
         health.restorationFailed(reason)
-    }
-
-    private func setRetryTimer() {
-        let timer = restoration.retryTimer ?? loop.makeTimer(of: self) { $0.retry() }
-        restoration.retryTimer = timer
-        timer.set(at: loop.now.advanced(by: restoration.retryDelay))
     }
 
     private func retry() {
         guard end == nil, isRestorationNeeded else { return }
-        if health.isRecovering { setRetryTimer() } else { restoreIfNeeded() }
+        if health.isRecovering { retryTimer.set(after: restoration.retryDelay) } else { restoreIfNeeded() }
     }
 
     // MARK: Inspection

@@ -181,7 +181,7 @@ final class TraceWriter: PacketRecorder {
             let drops = state.drops
             let isTaken = file.append { writer throws(BufferFull) in
                 let packet = CapturedPacket(adapter: adapter, kind: kind, payload: payload)
-                try BTSnoopRecord(packet, time: time, drops: drops).encode(visibleByteCount: visible, into: &writer)
+                try BTSnoop.encode(packet, time: time, drops: drops, visibleByteCount: visible, into: &writer)
             }
             if !isTaken { state.drops = state.drops == .max ? .max : state.drops + 1 }
         }

@@ -51,7 +51,7 @@ import BluetoothGATT
     func damage() throws {
         let bytes = try #require(Self.database.encoded(for: Self.key))
         for count in 0..<bytes.count {
-            #expect(throws: CachedDatabaseError.damaged) {
+            #expect(throws: RecordFormat.Failure.damaged) {
                 try CachedDatabase(decoding: Array(bytes.prefix(count)), for: Self.key)
             }
         }
@@ -59,10 +59,10 @@ import BluetoothGATT
             for change in [0xFF] + (0..<8).map({ 1 << $0 as UInt8 }) {
                 var changed = bytes
                 changed[index] ^= change
-                #expect(throws: CachedDatabaseError.damaged) { try CachedDatabase(decoding: changed, for: Self.key) }
+                #expect(throws: RecordFormat.Failure.damaged) { try CachedDatabase(decoding: changed, for: Self.key) }
             }
         }
-        #expect(throws: CachedDatabaseError.damaged) { try CachedDatabase(decoding: bytes + [0], for: Self.key) }
+        #expect(throws: RecordFormat.Failure.damaged) { try CachedDatabase(decoding: bytes + [0], for: Self.key) }
     }
 
     /// The checksum is public, so bytes with a correct checksum are decoded with the same care.
@@ -84,12 +84,12 @@ import BluetoothGATT
         var bytes = Array(try #require(Self.database.encoded(for: Self.key)).dropLast(16))
         var other = Self.key
         other.peer = BluetoothAddress(other.peer.value, kind: .public)
-        #expect(throws: CachedDatabaseError.otherDevice) {
+        #expect(throws: RecordFormat.Failure.otherOwner) {
             try CachedDatabase(decoding: try #require(Self.database.encoded(for: Self.key)), for: other)
         }
         bytes[8] = 2
         bytes += RecordFormat.checksum(of: bytes)
-        #expect(throws: CachedDatabaseError.unknownVersion(2)) { try CachedDatabase(decoding: bytes, for: Self.key) }
+        #expect(throws: RecordFormat.Failure.unknownVersion(2)) { try CachedDatabase(decoding: bytes, for: Self.key) }
     }
 
     @Test func unknownFieldsAreSkipped() throws {

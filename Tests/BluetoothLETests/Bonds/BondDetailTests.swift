@@ -91,13 +91,13 @@ import Testing
     }
 
     @Test func theNumberOfCachedNamesIsBounded() {
-        var names = AdvertisedNames()
+        let names = DeviceIdentities()
         let addresses = (0..<2000).map { BluetoothAddress(UInt64($0), kind: .random) }
-        for address in addresses { names.record("\(address)", of: address) }
+        for address in addresses { names.recordName("\(address)", of: address) }
         #expect(names.name(of: addresses[0]) == nil)
         #expect(names.name(of: addresses[1999]) == "\(addresses[1999])")
-        names.record("", of: addresses[1999])
-        names.record(nil, of: addresses[1999])
+        names.recordName("", of: addresses[1999])
+        names.recordName(nil, of: addresses[1999])
         #expect(names.name(of: addresses[1999]) == "\(addresses[1999])")
         #expect(names.name(of: BluetoothAddress(1999, kind: .public)) == nil)
     }

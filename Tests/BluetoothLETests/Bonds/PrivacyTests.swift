@@ -93,13 +93,13 @@ import Testing
     }
 
     @Test func theNumberOfCachedResolutionsIsBounded() {
-        var resolution = AddressResolution()
+        let resolution = DeviceIdentities()
         resolution.setKeys([IdentityResolvingKey(address: Self.identity, value: BondSamples.key(1))])
-        let addresses = (0..<UInt64(AddressResolution.capacity + 1)).map {
+        let addresses = (0..<UInt64(DeviceIdentities.capacity + 1)).map {
             BluetoothAddress(0x4000_0000_0000 | $0, kind: .random)
         }
         for address in addresses { #expect(resolution.identity(of: address) == nil) }
-        for address in addresses.suffix(AddressResolution.capacity) { _ = resolution.identity(of: address) }
+        for address in addresses.suffix(DeviceIdentities.capacity) { _ = resolution.identity(of: address) }
         #expect(resolution.lookUpCount == addresses.count)
         _ = resolution.identity(of: addresses[0])
         #expect(resolution.lookUpCount == addresses.count + 1)
@@ -119,7 +119,7 @@ import Testing
                     address: BluetoothAddress(0xC0DE_0000_0000 | UInt64(number), kind: .random),
                     value: .random(using: &generator))
             }
-            var resolution = AddressResolution()
+            let resolution = DeviceIdentities()
             resolution.setKeys(keys)
             for key in keys {
                 let address = try #require(resolver.address(with: key.value, using: &generator))

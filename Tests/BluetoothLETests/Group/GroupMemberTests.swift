@@ -1,3 +1,4 @@
+import BluetoothAdvertising
 import BluetoothSimulation
 import Synchronization
 import TestSupport
@@ -176,6 +177,21 @@ import Testing
                 while let report = found, report.advertisement.time < now { found = try await reports.next() }
                 #expect(found?.address == peripheral.address, "after \(delay) ms")
             }
+        }
+    }
+}
+
+extension AdapterGroup {
+    /// The numbers of stored signals of a device: the group's, then those of its scans.
+    fileprivate func signalCounts(of address: BluetoothAddress) async -> [Int] {
+        let key = AdvertisementJoiner.key(address, nil)
+        return await core { core in
+            let signals = core.members.signals.devices
+            let merged = core.scans.open.compactMap { scan in
+                scan.merger.devices.index(of: key).map { scan.merger.devices[$0] }
+            }
+            return [signals.index(of: key).map { signals[$0].count } ?? 0]
+                + merged.flatMap { [$0.signals.count, $0.delivered.count] }
         }
     }
 }

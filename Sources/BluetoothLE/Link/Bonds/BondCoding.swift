@@ -48,7 +48,7 @@ extension Bond {
                 try field.write(key.encryptionSize)
                 try field.write(key.encryptedDiversifier)
                 try field.write(key.randomNumber)
-                try field.write(key.value.bytes)
+                try key.value.write(to: &field)
             }
         }
         if let identityResolvingKey {
@@ -101,8 +101,8 @@ extension Bond {
             longTermKeys.append(
                 LongTermKey(
                     address: identity, kind: kind, isCentral: isCentral, encryptionSize: size,
-                    encryptedDiversifier: diversifier, randomNumber: number, value: try field.readKey()))
-        case BondField.identityResolvingKey: identityResolvingKey = try field.readKey()
+                    encryptedDiversifier: diversifier, randomNumber: number, value: try SecurityKey(reading: &field)))
+        case BondField.identityResolvingKey: identityResolvingKey = try SecurityKey(reading: &field)
         case BondField.subscription:
             let handle = AttributeHandle(try field.readUInt16())
             let configuration = ClientCharacteristicConfiguration(rawValue: try field.readUInt16())
@@ -133,16 +133,5 @@ extension ByteWriter {
         // Written even when empty: its presence marks that there is a record.
         try writeField(BondField.supportedFeatures, client.supportedFeatures)
         if let hash = client.knownDatabase { try writeField(BondField.knownDatabase, hash.bytes) }
-    }
-}
-
-extension ByteReader {
-    @_lifetime(self: copy self)
-    mutating func readKey() throws(TruncatedBytes) -> SecurityKey {
-        let bytes = [UInt8](try read(SecurityKey.byteCount))
-        guard let key = SecurityKey(bytes) else {
-            throw TruncatedBytes(offset: 0, needed: SecurityKey.byteCount, available: bytes.count)
-        }
-        return key
     }
 }

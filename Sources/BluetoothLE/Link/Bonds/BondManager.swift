@@ -252,7 +252,8 @@ final class BondManager: AdapterStore {
     func bond(behind address: BluetoothAddress) -> Bond? {
         if let bond = known[address] { return bond }
         guard address.randomKind == .resolvablePrivate else { return nil }
-        return ResolvingKeys(known.values.compactMap(\.irk)).identity(behind: address).flatMap { known[$0] }
+        let keys = known.values.compactMap(\.irk)
+        return ResolvingKeys(keys.map(\.value)).index(behind: address).flatMap { known[keys[$0].address] }
     }
 
     /// The bond whose key must protect links to a device; nil if none has an encryption key.

@@ -49,17 +49,17 @@ public enum IdentityFile {
         var keys: [SecurityKey: Int] = [:]
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let number = index + 1
-            do throws(LineProblem) {
+            do throws(ExportedKey.Problem) {
                 guard let identity = try Self.identity(in: line) else { continue }
                 guard identities.count < maximumCount else {
-                    throw LineProblem("there are more than \(maximumCount) devices")
+                    throw ExportedKey.Problem("there are more than \(maximumCount) devices")
                 }
                 if let other = names.updateValue(number, forKey: identity.name) {
-                    throw LineProblem("this name is also in line \(other)")
+                    throw ExportedKey.Problem("this name is also in line \(other)")
                 }
                 for key in identity.candidates {
                     if let other = keys.updateValue(number, forKey: key) {
-                        throw LineProblem("this key is also in line \(other)")
+                        throw ExportedKey.Problem("this key is also in line \(other)")
                     }
                 }
                 identities.append(identity)
@@ -72,17 +72,17 @@ public enum IdentityFile {
     }
 
     /// The device of a line; nil for a comment or an empty line.
-    private static func identity(in line: Substring) throws(LineProblem) -> DeviceIdentity? {
+    private static func identity(in line: Substring) throws(ExportedKey.Problem) -> DeviceIdentity? {
         var rest = line.drop(while: isSpace)
         guard let first = rest.first, first != "#" else { return nil }
         let name = try name(from: &rest)
-        guard !name.isEmpty else { throw LineProblem("the name is empty") }
+        guard !name.isEmpty else { throw ExportedKey.Problem("the name is empty") }
         guard name.unicodeScalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }) else {
-            throw LineProblem("the name contains a control character")
+            throw ExportedKey.Problem("the name contains a control character")
         }
         let fields = rest.split(whereSeparator: isSpace)
-        guard let key = fields.first else { throw LineProblem("the key is missing after the name") }
-        guard fields.count <= 3 else { throw LineProblem("there is extra text after the address") }
+        guard let key = fields.first else { throw ExportedKey.Problem("the key is missing after the name") }
+        guard fields.count <= 3 else { throw ExportedKey.Problem("there is extra text after the address") }
         var address: BluetoothAddress?
         if fields.count > 1 { address = try self.address(fields[1], fields.count > 2 ? fields[2] : nil) }
         do throws(ExportedKey.Problem) {
@@ -90,11 +90,11 @@ public enum IdentityFile {
             identity.mayBeReversed = true
             return identity
         } catch {
-            throw LineProblem("the key \(error)")
+            throw ExportedKey.Problem("the key \(error)")
         }
     }
 
-    private static func name(from rest: inout Substring) throws(LineProblem) -> String {
+    private static func name(from rest: inout Substring) throws(ExportedKey.Problem) -> String {
         guard rest.first == "\"" else {
             let name = rest.prefix { !isSpace($0) }
             rest = rest.dropFirst(name.count)
@@ -102,35 +102,28 @@ public enum IdentityFile {
         }
         let inner = rest.dropFirst()
         guard let end = inner.firstIndex(of: "\"") else {
-            throw LineProblem("the quotation mark before the name is not closed")
+            throw ExportedKey.Problem("the quotation mark before the name is not closed")
         }
         rest = inner[inner.index(after: end)...]
         guard rest.first.map(isSpace) ?? true else {
-            throw LineProblem("there must be a space after the quotation mark")
+            throw ExportedKey.Problem("there must be a space after the quotation mark")
         }
         return String(inner[..<end])
     }
 
-    private static func address(_ text: Substring, _ kind: Substring?) throws(LineProblem) -> BluetoothAddress {
+    private static func address(_ text: Substring, _ kind: Substring?) throws(ExportedKey.Problem) -> BluetoothAddress {
         let address: BluetoothAddress? =
             switch kind {
             case nil, "public": BluetoothAddress(String(text), kind: .public)
             case "random": BluetoothAddress(String(text), kind: .random)
-            default: throw LineProblem("the address must be followed by public or random")
+            default: throw ExportedKey.Problem("the address must be followed by public or random")
             }
         guard let address else {
-            throw LineProblem("the text after the key is not an address such as C0:98:E5:12:34:56")
+            throw ExportedKey.Problem("the text after the key is not an address such as C0:98:E5:12:34:56")
         }
-        guard address.isIdentity else { throw LineProblem("a private address does not identify a device") }
+        guard address.isIdentity else { throw ExportedKey.Problem("a private address does not identify a device") }
         return address
     }
 
     private static func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" }
-
-    /// What is wrong with a line. It never contains what may be a part of a key.
-    private struct LineProblem: Error, CustomStringConvertible {
-        let description: String
-
-        init(_ description: String) { self.description = description }
-    }
 }

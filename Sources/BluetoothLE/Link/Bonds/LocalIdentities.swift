@@ -58,7 +58,7 @@ extension LocalIdentity {
             let name = [UInt8](try reader.read(Int(try reader.readUInt16())))
             guard name == Array(place.utf8.prefix(4096)) else { throw RecordFormat.Failure.otherOwner }
             let address = try reader.readAddress(.random)
-            self.init(staticAddress: address, identityResolvingKey: try reader.readKey())
+            self.init(staticAddress: address, identityResolvingKey: try SecurityKey(reading: &reader))
             guard address.randomKind == .static, reader.isAtEnd else { throw RecordFormat.Failure.damaged }
         } catch let error as RecordFormat.Failure {
             throw error
