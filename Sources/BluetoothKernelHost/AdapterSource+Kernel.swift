@@ -23,6 +23,9 @@ extension AdapterSource {
         self is LinuxKernel || (hostSource.content as? any BluetoothKernel).map(EnvironmentKernel.isSelected) ?? false
     }
 
+    /// Whether the adapters are this machine's, so that their devices exist again the next time the program runs.
+    package var isMachine: Bool { hostSource.content is LinuxKernel }
+
     /// The kernel, if the source is one.
     package func kernel(_ operation: BluetoothError.Operation) throws(BluetoothError) -> any BluetoothKernel {
         if let kernel = hostSource.content as? any BluetoothKernel { return kernel }

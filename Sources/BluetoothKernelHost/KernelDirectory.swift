@@ -2,7 +2,6 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothLinux
 import Logging
 import BluetoothManagement
 
@@ -271,8 +270,6 @@ package struct KernelProvider: HostProvider {
     package init(_ kernel: any BluetoothKernel, trace: PacketSynthesis? = nil) {
         (self.kernel, self.trace) = (kernel, trace)
     }
-
-    package var isMachine: Bool { kernel is LinuxKernel }
 
     package nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory {
         let directory = KernelDirectory(on: kernel, log: log, trace: trace)

@@ -84,8 +84,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
     }
 
     @Test func aLinkEndedByAnotherProgramIsNotAttributedToTheAdapter() async throws {
-        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
-            let connection = try await adapter.connect(to: peripheral.address)
+        try await Fixture.withLink([controller]) { fixture, adapter, peripheral, connection in
             let start = fixture.radio.now
             try await adapter.sendToManagement(ManagementDisconnect(ManagementAddress(peripheral.address)), to: 0)
             #expect(await connection.disconnected().code == .disconnected)

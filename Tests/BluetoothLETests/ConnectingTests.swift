@@ -129,8 +129,7 @@ import BluetoothLE
     }
 
     @Test func aPeerThatAnotherAdapterObjectIsConnectedToIsBusy() async throws {
-        try await Fixture.withPeripheral { fixture, adapter, peripheral in
-            let connection = try await adapter.connect(to: peripheral.address)
+        try await Fixture.withLink { fixture, adapter, peripheral, connection in
             let other = try await Adapter.open(on: fixture.kernel)
             let error = await failure { _ = try await other.connect(to: peripheral.address) }
             #expect(error?.code == .busy)

@@ -109,8 +109,7 @@ import Testing
     }
 
     @Test func aPeerWithoutEnhancedBearersIsUnsupported() async throws {
-        try await Fixture.withPeripheral { _, adapter, peripheral in
-            let connection = try await adapter.connect(to: peripheral.address)
+        try await Fixture.withLink { _, _, _, connection in
             #expect(await failure { try await connection.openEnhancedBearers() }?.code == .unsupported)
             #expect(await failure { try await connection.openEnhancedBearers(count: 0) }?.code == .invalidArgument)
             #expect(await connection.isConnected)

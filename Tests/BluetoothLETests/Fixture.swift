@@ -47,6 +47,18 @@ struct Fixture: Sendable {
         }
     }
 
+    /// Runs `body` with a link to such a device, and ends the link.
+    static func withLink(
+        _ adapters: [SimulatedController] = [SimulatedController()],
+        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, Connection) async throws -> Void
+    ) async throws {
+        try await withPeripheral(adapters) { fixture, adapter, peripheral in
+            let connection = try await adapter.connect(to: peripheral.address)
+            try await body(fixture, adapter, peripheral, connection)
+            await connection.disconnect()
+        }
+    }
+
     /// The duration of `body` on the radio's clock.
     func duration(of body: () async throws -> Void) async rethrows -> Duration {
         try await radio.duration(of: body)

@@ -9,113 +9,10 @@ import Testing
 
 /// The information about the link layer of a connection.
 @Suite struct LinkTests {
-    /// Runs `body` with a connection.
-    private func run(
-        _ controller: SimulatedController = SimulatedController(),
-        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, Connection) async throws -> Void
-    ) async throws {
-        try await Fixture.withPeripheral([controller]) { fixture, adapter, peripheral in
-            let connection = try await adapter.connect(to: peripheral.address)
-            try await body(fixture, adapter, peripheral, connection)
-            await connection.disconnect()
-        }
-    }
-
-    // MARK: Reasons of the end
-
-    @Test(
-        arguments: [
-            (0x13, DisconnectReason.remote), (0x14, .remoteLowResources), (0x15, .remotePowerOff), (0x16, .localHost),
-            (0x08, .supervisionTimeout), (0x22, .supervisionTimeout), (0x3E, .failedToBeEstablished),
-            (0x05, .authentication),
-            (0x06, .authentication), (0x3D, .authentication), (0x3B, .parameters), (0x28, .parameters), (0x1F, .other),
-            (0xEE, .other),
-        ] as [(UInt8, DisconnectReason)])
-    func theControllersReasonIsReported(_ status: UInt8, _ reason: DisconnectReason) async throws {
-        for isPrivileged in [true, false] {
-            try await run { fixture, _, peripheral, connection in
-                fixture.kernel.hasNetRaw = isPrivileged
-                let pending = fixture.begin { try await connection.read(AttributeHandle(1)) }
-                peripheral.breakLinks(reason: HCIStatus(rawValue: status))
-                let end = await connection.disconnected()
-                #expect(end.code == .disconnected)
-                #expect(end.disconnectReason == reason)
-                #expect(end.cause == .controller(HCIStatus(rawValue: status)))
-                // All waiting callers get the same error.
-                let error = await failure { _ = try await pending.value }
-                #expect(error?.disconnectReason == reason)
-                #expect(error?.cause == end.cause)
-                #expect(await failure { _ = try await connection.rssi() }?.disconnectReason == reason)
-            }
-        }
-    }
-
-    @Test func theReasonIsTheOneOfThisLinkAlthoughItsHandleIsUsedAgain() async throws {
-        try await run { fixture, adapter, peripheral, connection in
-            let other = try fixture.makePeripheral()
-            let second = try await adapter.connect(to: other.address)
-            // Another program's link with the same handles ends for another reason.
-            fixture.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
-            peripheral.breakLinks(reason: .remoteDevicePoweringOff)
-            other.breakLinks(reason: .connectionTimeout)
-            #expect(await connection.disconnected().disconnectReason == .remotePowerOff)
-            #expect(await second.disconnected().disconnectReason == .supervisionTimeout)
-            let third = try await adapter.connect(to: peripheral.address)
-            peripheral.disconnect()
-            #expect(await third.disconnected().disconnectReason == .remote)
-        }
-    }
-
-    @Test func aLocalDisconnectionIsReportedAsLocal() async throws {
-        try await run { _, _, _, connection in
-            await connection.disconnect()
-            let end = await connection.disconnected()
-            #expect(end.disconnectReason == .local)
-            #expect(end.code == .disconnected)
-        }
-    }
-
-    @Test(arguments: Ending.allCases) func theEndOfTheAdapterIsTheReason(_ ending: Ending) async throws {
-        try await run { fixture, _, _, connection in
-            ending.happen(to: fixture.kernel)
-            let end = await connection.disconnected()
-            #expect(end.disconnectReason == ending.disconnectReason)
-            #expect(end.code == ending.code)
-            #expect(!end.isRetryable)
-        }
-    }
-
-    @Test func withoutAControllerTheSocketsErrorDecides() {
-        for (number, reason) in [
-            (ErrorNumber.timedOut, DisconnectReason.supervisionTimeout), (.connectionReset, .remote),
-            (.accessDenied, .authentication), (.notImplemented, .other),
-        ] as [(ErrorNumber, DisconnectReason)] {
-            let error = BluetoothError.disconnected(.zero, KernelError("recv", number))
-            #expect(error.disconnectReason == reason)
-            #expect(error.cause == .kernel(KernelError("recv", number)))
-        }
-        let presences: [(AdapterPresence, DisconnectReason)] = [
-            (.up, .localHost), (.down, .adapterOff), (.absent, .adapterRemoved),
-        ]
-        for (presence, reason) in presences {
-            let error = BluetoothError.disconnected(
-                .zero, KernelError("recv", .connectionAborted), status: .connectionTerminatedByLocalHost,
-                isFollowed: true
-            ) { presence }
-            #expect(error.disconnectReason == reason)
-            // The kernel's own disconnection: a controller that is monitored would have reported the peer's.
-            let untold = BluetoothError.disconnected(
-                .zero, KernelError("recv", .connectionReset), status: nil, isFollowed: true
-            ) { presence }
-            #expect(untold.disconnectReason == reason)
-            #expect(untold.cause == .kernel(KernelError("recv", .connectionReset)))
-        }
-    }
-
     // MARK: RSSI and transmit power
 
     @Test func theRSSIIsReadWithoutPrivilege() async throws {
-        try await run { fixture, _, peripheral, connection in
+        try await Fixture.withLink { fixture, _, peripheral, connection in
             fixture.kernel.hasNetRaw = false
             fixture.kernel.hasNetAdmin = false
             peripheral.setSignalStrength(-71)
@@ -130,14 +27,14 @@ import Testing
     @Test func theTransmitPowerIsRead() async throws {
         var controller = SimulatedController()
         controller.transmitPower = -8
-        try await run(controller) { _, _, _, connection in
+        try await Fixture.withLink([controller]) { _, _, _, connection in
             let power = try await connection.transmitPower()
             #expect(power == -8)
         }
     }
 
     @Test func aResponseForAnotherLinkIsIgnored() async throws {
-        try await run { fixture, _, peripheral, connection in
+        try await Fixture.withLink { fixture, _, peripheral, connection in
             peripheral.setSignalStrength(-60)
             let reading = fixture.begin { try await connection.rssi() }
             // The kernel has queried another link at the same time.
@@ -148,7 +45,7 @@ import Testing
     }
 
     @Test func aSilentControllerTimesOut() async throws {
-        try await run { fixture, _, _, connection in
+        try await Fixture.withLink { fixture, _, _, connection in
             fixture.kernel.setSilent(true, adapter: 0)
             #expect(await failure { _ = try await connection.rssi() }?.code == .timedOut)
             #expect(await failure { _ = try await connection.rssi(timeout: .seconds(1)) }?.code == .timedOut)
@@ -163,7 +60,7 @@ import Testing
 
     @Test func theParametersAreKnownFromTheBeginning() async throws {
         for family in [HCICommandFamily.legacy, .extended] {
-            try await run(SimulatedController(family: family)) { _, _, _, connection in
+            try await Fixture.withLink([SimulatedController(family: family)]) { _, _, _, connection in
                 let parameters = try #require(await connection.parameters)
                 #expect(parameters.interval == .milliseconds(30))
                 #expect(parameters.latency == 0)
@@ -173,7 +70,7 @@ import Testing
     }
 
     @Test func parametersAreChangedAndReported() async throws {
-        try await run { _, _, _, connection in
+        try await Fixture.withLink { _, _, _, connection in
             let changes = try await connection.linkChanges()
             let parameters = try await connection.requestParameters(
                 ConnectionParameterRequest(
@@ -189,7 +86,7 @@ import Testing
     }
 
     @Test func aShorterIntervalMakesRequestsFaster() async throws {
-        try await run { fixture, _, _, connection in
+        try await Fixture.withLink { fixture, _, _, connection in
             _ = try await connection.requestParameters(.lowPower)
             let slow = await fixture.duration { _ = try? await connection.read(AttributeHandle(1)) }
             _ = try await connection.requestParameters(.lowLatency)
@@ -211,7 +108,7 @@ import Testing
             .init(
                 interval: .seconds(-9)...(.seconds(Int64.max)), latency: .max, supervisionTimeout: .seconds(Int64.max)),
         ]
-        try await run { _, _, _, connection in
+        try await Fixture.withLink { _, _, _, connection in
             for request in requests {
                 #expect(await failure { _ = try await connection.requestParameters(request) }?.code == .invalidArgument)
                 #expect(
@@ -231,7 +128,7 @@ import Testing
     }
 
     @Test func aRefusalOfThePeerIsReported() async throws {
-        try await run { _, _, peripheral, connection in
+        try await Fixture.withLink { _, _, peripheral, connection in
             peripheral.setParameterRefusal(.unsupportedRemoteFeature)
             let error = await failure { _ = try await connection.requestParameters(.lowPower) }
             #expect(error?.code == .unsupported)
@@ -244,7 +141,7 @@ import Testing
     }
 
     @Test func aPeersParameterRequestIsGrantedAndReported() async throws {
-        try await run { fixture, _, peripheral, connection in
+        try await Fixture.withLink { fixture, _, peripheral, connection in
             let changes = try await connection.linkChanges()
             peripheral.requestConnectionParameters(
                 LEConnectionParameters(intervalMinimum: 400, intervalMaximum: 400, latency: 1, supervisionTimeout: 600))
@@ -259,7 +156,7 @@ import Testing
     }
 
     @Test func keptParametersAreRequestedAgainWithinLimits() async throws {
-        try await run { fixture, _, peripheral, connection in
+        try await Fixture.withLink { fixture, _, peripheral, connection in
             _ = try await connection.requestParameters(.balanced)
             try await connection.setParameterPolicy(.keep(.balanced))
             let slow = LEConnectionParameters(
@@ -304,7 +201,7 @@ import Testing
     // MARK: PHYs and data length
 
     @Test func physAreReadAndSet() async throws {
-        try await run { _, _, peripheral, connection in
+        try await Fixture.withLink { _, _, peripheral, connection in
             #expect(try await connection.phys() == LinkPHYs(transmit: .le1M, receive: .le1M))
             let fast = try await connection.setPHYs(transmit: .le2M, receive: .le2M)
             #expect(fast == LinkPHYs(transmit: .le2M, receive: .le2M))
@@ -316,7 +213,7 @@ import Testing
     }
 
     @Test func dataLengthIsSetAndReported() async throws {
-        try await run { _, _, _, connection in
+        try await Fixture.withLink { _, _, _, connection in
             let changes = try await connection.linkChanges()
             try await connection.requestDataLength(251)
             var iterator = changes.makeAsyncIterator()
@@ -332,27 +229,8 @@ import Testing
         }
     }
 
-    @Test func waitingCallsEndWithTheLink() async throws {
-        try await run { fixture, _, peripheral, connection in
-            let changes = try await connection.linkChanges()
-            peripheral.setSending(false)
-            peripheral.setReceiving(false)
-            let parameters = fixture.begin { try await connection.requestParameters(.lowPower, timeout: nil) }
-            let phys = fixture.begin { try await connection.setPHYs(transmit: .le2M, receive: nil, timeout: nil) }
-            try await fixture.radio.sleep(for: .seconds(1))
-            peripheral.breakLinks(reason: .connectionTimeout)
-            for error in [await failure { _ = try await parameters.value }, await failure { _ = try await phys.value }]
-            {
-                #expect(error?.code == .disconnected)
-                #expect(error?.disconnectReason == .supervisionTimeout)
-            }
-            let end = await failure { for try await _ in changes {} }
-            #expect(end?.disconnectReason == .supervisionTimeout)
-        }
-    }
-
     @Test func malformedEventsAreHarmless() async throws {
-        try await run { fixture, _, _, connection in
+        try await Fixture.withLink { fixture, _, _, connection in
             for event in [
                 "0401", "0702", "030a00", "05030040", "3e00", "3e0103", "3e0a03000100", "3e050c000100", "3e0307",
             ] {
@@ -364,7 +242,7 @@ import Testing
     }
 
     @Test func theHCISocketIsOpenOnlyWhileThereAreLinks() async throws {
-        try await run { fixture, adapter, _, connection in
+        try await Fixture.withLink { fixture, adapter, _, connection in
             #expect(await adapter.session.hasControllerSocket)
             await connection.disconnect()
             try await fixture.settle { await !adapter.session.hasControllerSocket }
@@ -373,7 +251,7 @@ import Testing
 
     /// The caller has gone before the controller responds: the link has ended, or the task was cancelled.
     @Test func theHCISocketIsClosedAfterAnUnawaitedResponse() async throws {
-        try await run { fixture, adapter, _, connection in
+        try await Fixture.withLink { fixture, adapter, _, connection in
             fixture.kernel.setSilent(true, adapter: 0)
             let rssi = fixture.begin { try await connection.rssi() }
             try await fixture.radio.sleep(for: .seconds(1))
@@ -394,7 +272,7 @@ import Testing
 
     /// Another program looks for a device for a long time, while this one has nothing to do any more.
     @Test func theHCISocketIsClosedDuringTheAttemptOfAnotherProgram() async throws {
-        try await run { fixture, adapter, _, connection in
+        try await Fixture.withLink { fixture, adapter, _, connection in
             let other = try await Adapter.open(on: fixture.kernel)
             let silent = SimulatedPeripheral(on: fixture.radio, advertisements: [])
             let attempt = fixture.begin {
@@ -413,66 +291,11 @@ import Testing
         }
     }
 
-    // MARK: Encryption
-
-    @Test func packetsWaitWhileTheLinkIsEncrypted() async throws {
-        try await withConnection(Exchange("0a0300", "0b07"), Exchange("52030001")) { connection, socket in
-            socket.setEncrypting(true)
-            async let value = connection.read(AttributeHandle(3))
-            async let command: Void = connection.writeCommand([1], to: AttributeHandle(3))
-            await connection.settle { await connection.isWaitingForRoom }
-            socket.setEncrypting(false)
-            #expect(try await value == [7])
-            try await command
-        }
-    }
-
-    @Test func aLinkThatIsNotEncryptedIn30SecondsEnds() async throws {
-        try await withConnection { connection, socket in
-            socket.setEncrypting(true)
-            let start = connection.loop.now
-            let error = await failure { _ = try await connection.read(AttributeHandle(3)) }
-            #expect(error?.code == .disconnected)
-            #expect(error?.disconnectReason == .authentication)
-            #expect(start.duration(to: connection.loop.now) == .seconds(30))
-            #expect(socket.isClosed)
-        }
-    }
-
-    @Test func theEndOfALinkDuringEncryptionIsReported() async throws {
-        try await withConnection { connection, socket in
-            socket.setEncrypting(true)
-            let reading = Task(executorPreference: connection.loop) { try await connection.read(AttributeHandle(3)) }
-            await connection.settle { await connection.isWaitingForRoom }
-            socket.end(KernelError("recv", .accessDenied))
-            let error = await failure { _ = try await reading.value }
-            #expect(error?.disconnectReason == .authentication)
-        }
-    }
-
-    @Test func aLinkThatIsEncryptedFromTheBeginningIsFollowed() async throws {
-        try await Fixture.withPeripheral { _, adapter, peripheral in
-            var options = ConnectionOptions()
-            options.security.level = .medium
-            let connection = try await adapter.connect(to: peripheral.address, options: options)
-            #expect(try await connection.rssi() == -50)
-            peripheral.breakLinks(reason: .remoteDevicePoweringOff)
-            #expect(await connection.disconnected().disconnectReason == .remotePowerOff)
-        }
-    }
-
     @Test func aConnectionWithoutAnAdapterHasNoLinkInformation() async throws {
         try await withConnection { connection, _ in
             #expect(await failure { _ = try await connection.rssi() }?.code == .unsupported)
             #expect(await failure { _ = try await connection.linkChanges() }?.code == .unsupported)
             #expect(await connection.parameters == nil)
         }
-    }
-}
-
-extension Connection {
-    /// Whether a packet waits for room in the socket.
-    fileprivate var isWaitingForRoom: Bool {
-        get async { await core { (try? $0.bearer(for: .init("look")))?.core.isCongested ?? false } }
     }
 }

@@ -176,6 +176,18 @@ extension Conformance {
                 #expect(await central.isTold("adapter off", times: 2))
             }
         }
+
+        @Test(.enabled(if: Fixture.canBlock), .proves("HostDirectory: refresh"))
+        func aBlockedAdapterIsKnownAheadOfTheReport() async throws {
+            try await Fixture.run { fixture in
+                let user = try await HostUser.make(fixture, fixture.central)
+                #expect(try await user.information().isPowered)
+                fixture.atEnd { try? fixture.setBlocked(false) }
+                let information = try await user.information { try fixture.setBlocked(true) }
+                #expect(information.isSoftBlocked)
+                #expect(!information.isPowered)
+            }
+        }
     }
 }
 
@@ -239,11 +251,13 @@ extension HostUser {
 
     // MARK: The directory
 
-    /// A store with one identity and no keys, which records the adapters that are prepared.
+    /// A store with one identity, and the keys of a test, which records the adapters that are prepared.
     final class IdentityStore: AdapterStore, Sendable {
-        let keys: [PeerKeys]? = []
+        let keys: [PeerKeys]?
         let identity = LocalIdentity.random()
         let prepared = Journal<String>()
+
+        init(keys: [PeerKeys]? = []) { self.keys = keys }
 
         func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity? { identity }
         func prepare(_ information: AdapterInformation) async { prepared.add(information.name) }
@@ -252,6 +266,13 @@ extension HostUser {
     /// What is known of the adapter.
     func information() throws -> AdapterInformation {
         try #require(directory.adapter(adapterRecord.information.id))
+    }
+
+    /// The same right after `change`, of which the host has had no report.
+    func information(rightAfter change: @Sendable () throws -> Void) throws -> AdapterInformation {
+        try change()
+        directory.refresh(adapterRecord.information.id)
+        return try information()
     }
 
     var isSwitchedOff: Bool { directory.isSwitchedOff(adapterRecord.information.id) }

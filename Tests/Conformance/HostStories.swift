@@ -180,6 +180,25 @@ extension Conformance {
             }
         }
 
+        @Test(.proves("HostPairing: hasKey")) func aKeyIsKnownThatIsStoredOrWasMade() async throws {
+            try await Fixture.run { fixture in
+                let stored = PeerKeys(identity: BluetoothAddress(0xC0FF_EE00_0001, kind: .random))
+                let peripheral = try await HostUser.make(fixture, fixture.peripheral, store: .init(keys: [stored]))
+                #expect(await peripheral.hasKey(of: stored.identity))
+                // The stored keys of this one are not known.
+                let central = try await HostUser.make(fixture, fixture.central, store: .init(keys: nil))
+                try await fixture.management.preparePairing(on: fixture.central)
+                for user in [central, peripheral] { try await user.preparePairing() }
+                try await Self.link(central, peripheral)
+                #expect(await !central.hasKey(of: peripheral.address))
+                await central.raise(to: .medium)
+                try #require(await central.isTold("key made, kept: true"))
+                #expect(await central.hasKey(of: peripheral.address))
+                try await central.unpair(peripheral.address)
+                #expect(await !central.hasKey(of: peripheral.address))
+            }
+        }
+
         @Test(
             .enabled(if: !Fixture.isLinux, "its controllers may lack BR/EDR, and so the data"),
             .proves("HostPairing: makeOutOfBandData, setOutOfBandData"))

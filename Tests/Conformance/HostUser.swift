@@ -243,6 +243,8 @@ actor HostUser: LoopActor {
         try await pairing.apply().value(operation, timeout: nil, on: loop)
     }
 
+    func hasKey(of peer: BluetoothAddress) -> Bool { directory.pairing.hasKey([.zero, peer]) }
+
     private static let pair = BluetoothError.Operation("pair")
 
     /// Waits until the adapter is bondable, or until it is not.

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ExampleSupport
@@ -132,7 +133,7 @@ import Testing
     }
 
     @Test func noBytesAreAFailure() {
-        var generator = Xorshift(state: 0x2545_F491_4F6C_DD1D)
+        var generator = SeededGenerator(seed: 1)
         var editor = LineEditor(history: LineHistory(["one", "漢字", "a\nb"]))
         var drawing = LineDrawing()
         // Bytes of keys are as frequent as all others.
@@ -147,17 +148,6 @@ import Testing
                 _ = drawing.frame(prompt: "ble> ", editor.line, width: Int(number >> 16) % 100)
             }
         }
-    }
-}
-
-private struct Xorshift {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state
     }
 }
 

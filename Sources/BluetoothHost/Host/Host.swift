@@ -3,9 +3,6 @@ import Logging
 
 /// The hosts of a source of adapters. It opens nothing until a directory is made.
 package protocol HostProvider: Sendable {
-    /// Whether the adapters are this machine's, so that their devices exist again the next time the program runs.
-    var isMachine: Bool { get }
-
     /// Creates a directory that knows all present adapters, and reports their changes. Called on the loop.
     nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory
 }

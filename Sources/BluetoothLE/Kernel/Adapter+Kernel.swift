@@ -38,7 +38,7 @@ extension Adapter {
         let source = try chosenSource(source, .init("open \(selector)"))
         let trace = try await EnvironmentTrace.trace(trace, on: source)
         let session = try await DetachedSession(on: source.loop).open(
-            selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
+            selector, power: power, waitingFor: limit, bonds: bonds.of(source), bondLimit: bondLimit, privacy: privacy,
             recovery: recovery, of: source.provider(recordedBy: trace?.synthesis), log: log, trace: trace)
         return Adapter(session)
     }
@@ -52,7 +52,7 @@ extension Adapter {
         bonds: BondStorage = .standard, on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
         let source = try chosenSource(source, .init("list adapters"))
-        return try await DetachedSession(on: source.loop).all(bonds, of: source.provider())
+        return try await DetachedSession(on: source.loop).all(bonds.of(source), of: source.provider())
     }
 
     /// Gives an adapter the settings that it had before, for a program that leaves a machine as it found it: power, LE,
@@ -88,6 +88,14 @@ extension Adapter {
         let operation = BluetoothError.Operation("follow the adapters")
         let source = try chosenSource(source, operation)
         return try await DetachedSession(on: source.loop).changes(operation, of: source.provider())
+    }
+}
+
+extension BondStorage {
+    /// The storage for the adapters of a source: the standard is in files if they are this machine's.
+    fileprivate func of(_ source: any AdapterSource) -> BondStorage {
+        guard case .standard = self, !source.isMachine else { return self }
+        return .store(MemoryBondStore())
     }
 }
 

@@ -17,8 +17,7 @@ extension DetachedSession {
                 "A scan cannot count as silent after \(silence.inSeconds); the minimum is \(least.inSeconds).")
         }
         let directory = try await provider.makeDirectory(log: log)
-        let bondManager = BondManager(
-            bonds.store(of: provider, log: log), limit: bondLimit, directory.pairing, on: loop, log: log)
+        let bondManager = BondManager(bonds.store(log: log), limit: bondLimit, directory.pairing, on: loop, log: log)
         let requirements = AdapterRequirements(power: power, privacy: privacy)
         let information = try await directory.choose(selector, requirements, waitingFor: limit, store: bondManager)
         // The components are made on the loop, whatever the caller's executor.
@@ -34,7 +33,7 @@ extension DetachedSession {
         let log = Logger(label: "bluetooth.adapter")
         let directory = try await provider.makeDirectory(log: log)
         defer { directory.close(.cancelled(.init("list adapters"))) }
-        return await directory.adapters(store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
+        return await directory.adapters(store: LocalIdentities(bonds.store(log: log), log: log))
     }
 
     /// Gives an adapter the settings that it had before; see ``Adapter/restoreSettings(_:on:)``.

@@ -19,8 +19,16 @@ import Testing
         _ directory: String, hook: FileCallHook? = nil
     ) throws -> (FileBondStore, LogRecorder) {
         let recorder = LogRecorder()
-        let log = recorder.log
-        return (try FileBondStore(directory: directory, log: log, hook: hook), recorder)
+        return (try FileBondStore(directory: directory, log: recorder.log, hook: hook), recorder)
+    }
+
+    /// Runs `body` with a directory and a store in it that has the bond.
+    private func withBond(_ body: (String, FileBondStore, LogRecorder) async throws -> Void) async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            try await store.save(bond, of: adapter)
+            try await body(directory, store, log)
+        }
     }
 
     private static func mode(_ path: String) -> mode_t? {
@@ -31,8 +39,7 @@ import Testing
     @Test func whatIsKeptOutlivesTheProgram() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, _) = try Self.store(directory)
-            let nothing = try await store.bonds(of: adapter)
-            #expect(nothing.isEmpty)
+            #expect(try await store.bonds(of: adapter).isEmpty)
             try await store.save(bond, of: adapter)
             let other = BondSamples.bond(BluetoothAddress(0xC098_E512_3456, kind: .public), first: 6, name: nil)
             try await store.save(other, of: adapter)
@@ -45,12 +52,10 @@ import Testing
             let (next, log) = try Self.store(directory)
             let found = try await next.bonds(of: adapter)
             #expect(Set(found) == [bond, other])
-            let elsewhere = try await next.bonds(of: BluetoothAddress(1, kind: .public))
-            #expect(elsewhere.isEmpty)
+            #expect(try await next.bonds(of: BluetoothAddress(1, kind: .public)).isEmpty)
             try await next.removeBond(with: bond.identity, of: adapter)
             try await next.removeBond(with: bond.identity, of: adapter)
-            let rest = try await store.bonds(of: adapter)
-            #expect(rest == [other])
+            #expect(try await store.bonds(of: adapter) == [other])
             #expect(log.lines.isEmpty)
         }
     }
@@ -73,8 +78,7 @@ import Testing
             cases.append(Array("hello".utf8))
             for damaged in cases {
                 try SystemFiles.replace(path, with: damaged)
-                let found = try await store.bonds(of: adapter)
-                #expect(found == [good])
+                #expect(try await store.bonds(of: adapter) == [good])
                 #expect(!SystemFiles.exists(path))
                 let aside = try SystemFiles.read(path + ".damaged", limit: 4096)
                 #expect(aside == damaged)
@@ -93,8 +97,7 @@ import Testing
             var impossible = bond
             impossible.longTermKeys[0].encryptionSize = size
             try await store.save(impossible, of: adapter)
-            let found = try await store.bonds(of: adapter)
-            #expect(found.isEmpty)
+            #expect(try await store.bonds(of: adapter).isEmpty)
             #expect(SystemFiles.exists(store.path(of: bond.identity, adapter: adapter) + ".damaged"))
         }
     }
@@ -123,52 +126,41 @@ import Testing
     }
 
     @Test func aFileOfALaterFormatIsRenamed() async throws {
-        try await BondSamples.withDirectory { directory in
-            let (store, log) = try Self.store(directory)
-            try await store.save(bond, of: adapter)
+        try await withBond { _, store, log in
             let path = store.path(of: bond.identity, adapter: adapter)
             var bytes = try #require(try SystemFiles.read(path, limit: 4096))
             bytes[8] = 2
             try SystemFiles.replace(path, with: bytes)
-            let found = try await store.bonds(of: adapter)
-            #expect(found.isEmpty)
+            #expect(try await store.bonds(of: adapter).isEmpty)
             #expect(try SystemFiles.read(path + ".newer", limit: 4096) == bytes)
             #expect(log.lines.contains { $0.contains("later version") && $0.contains("format 2") })
         }
     }
 
     @Test func aFileUnderAnotherDevicesNameIsNotUsed() async throws {
-        try await BondSamples.withDirectory { directory in
-            let (store, log) = try Self.store(directory)
-            try await store.save(bond, of: adapter)
+        try await withBond { _, store, log in
             let other = BluetoothAddress(9, kind: .public)
             let path = store.path(of: other, adapter: adapter)
             try SystemFiles.rename(store.path(of: bond.identity, adapter: adapter), to: path)
-            let found = try await store.bonds(of: adapter)
-            #expect(found.isEmpty)
+            #expect(try await store.bonds(of: adapter).isEmpty)
             #expect(log.lines.contains { $0.contains("another device") })
             #expect(SystemFiles.exists(path + ".damaged"))
         }
     }
 
     @Test func aPipeAndADirectoryInPlaceOfAFileAreNotWaitedFor() async throws {
-        try await BondSamples.withDirectory { directory in
-            let (store, _) = try Self.store(directory)
-            try await store.save(bond, of: adapter)
+        try await withBond { _, store, _ in
             let pipe = store.path(of: BluetoothAddress(1, kind: .public), adapter: adapter)
             try #require(mkfifo(pipe, 0o600) == 0)
             let folder = store.path(of: BluetoothAddress(2, kind: .public), adapter: adapter)
             try #require(mkdir(folder, 0o700) == 0)
-            let found = try await store.bonds(of: adapter)
-            #expect(found == [bond])
+            #expect(try await store.bonds(of: adapter) == [bond])
             rmdir(folder)
         }
     }
 
     @Test func symbolicLinksAreNotFollowed() async throws {
-        try await BondSamples.withDirectory { directory in
-            let (store, _) = try Self.store(directory)
-            try await store.save(bond, of: adapter)
+        try await withBond { directory, store, _ in
             let other = BluetoothAddress(1, kind: .public)
             let path = store.path(of: other, adapter: adapter)
             // Symbolic links to a foreign file, to an endless device, to itself, and to nothing.
@@ -194,9 +186,7 @@ import Testing
     }
 
     @Test func tooLargeAndUnreadableFilesAreLeftOut() async throws {
-        try await BondSamples.withDirectory { directory in
-            let (store, log) = try Self.store(directory)
-            try await store.save(bond, of: adapter)
+        try await withBond { _, store, log in
             let path = store.path(of: BluetoothAddress(1, kind: .public), adapter: adapter)
             try SystemFiles.replace(path, with: [UInt8](repeating: 0, count: Bond.maximumLength + 1))
             #expect(try await store.bonds(of: adapter) == [bond])
@@ -207,9 +197,7 @@ import Testing
     }
 
     @Test func manyFilesAreReadAndOnlyThoseThatAreBonds() async throws {
-        try await BondSamples.withDirectory { directory in
-            let (store, log) = try Self.store(directory)
-            try await store.save(bond, of: adapter)
+        try await withBond { directory, store, log in
             let folder = "\(directory)/001122334455"
             for number in 0..<3000 {
                 let name = number % 2 == 0 ? "\(number).bond" : "\(number).txt"
@@ -346,13 +334,10 @@ import Testing
             try await one.save(bond, of: adapter)
             var changed = bond
             changed.name = "renamed"
-            let isKept = try await other.update(changed, of: adapter)
-            #expect(isKept)
+            #expect(try await other.update(changed, of: adapter))
             try await one.removeBond(with: bond.identity, of: adapter)
-            let isKeptNow = try await other.update(changed, of: adapter)
-            #expect(!isKeptNow)
-            let found = try await other.bonds(of: adapter)
-            #expect(found.isEmpty)
+            #expect(try await !other.update(changed, of: adapter))
+            #expect(try await other.bonds(of: adapter).isEmpty)
         }
     }
 
@@ -370,8 +355,7 @@ import Testing
                     }
                     if isNow { try SystemFiles.remove(path) }
                 }
-                let isKept = try await store.update(bond, of: adapter)
-                #expect(!isKept, "removed at \(call)")
+                #expect(try await !store.update(bond, of: adapter), "removed at \(call)")
                 #expect(try SystemFiles.names(in: "\(directory)/001122334455") == [], "removed at \(call)")
             }
         }

@@ -12,7 +12,6 @@ import TestSupport
 final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     // Unchecked: all state but the loop is accessed on the loop alone, which `LoopBound` would check at each place.
     let loop: EventLoop
-    let isMachine = false
     var hostSource: HostSource { HostSource(self) }
     /// The calls, in order.
     private(set) var calls: [String] = []

@@ -86,12 +86,11 @@ public enum BondStorage: Sendable {
 
 extension BondStorage {
     /// The store of the adapters' bonds; nil for none.
-    func store(of provider: any HostProvider, log: Logger) -> (any BondStore)? {
+    func store(log: Logger) -> (any BondStore)? {
         switch self {
         case .disabled: return nil
         case .store(let store): return store
         case .standard:
-            guard provider.isMachine else { return MemoryBondStore() }
             do throws(BluetoothError) {
                 return try FileBondStore(log: log)
             } catch {
