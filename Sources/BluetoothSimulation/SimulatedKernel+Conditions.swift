@@ -48,10 +48,7 @@ extension SimulatedKernel {
 
     /// Takes an adapter out of range of all devices, or back.
     public func setHidden(_ isHidden: Bool, adapter index: UInt16) {
-        withAdapter(index) { adapter in
-            adapter.controller.isHidden = isHidden
-            adapter.world.reachabilityChanged()
-        }
+        withAdapter(index) { $0.controller.isHidden = isHidden }
     }
 
     /// Makes an adapter's controller hang: it answers no command and sends no event.
@@ -81,8 +78,7 @@ extension SimulatedKernel {
     public func setSending(_ isSending: Bool, adapter index: UInt16, to peer: BluetoothAddress? = nil) {
         withAdapter(index) { adapter in
             for end in adapter.world.links(of: adapter.controller) where peer == nil || end.peerAddress == peer {
-                end.side.isSending = isSending
-                end.link.events.update()
+                end.setSending(isSending)
             }
         }
     }

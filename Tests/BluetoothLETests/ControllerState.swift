@@ -44,6 +44,6 @@ extension SimulatedKernel {
 extension SimulatedKernel {
     /// The PHYs of LE with which the kernel scans and connects.
     func selectedPHYs(adapter index: UInt16 = 0) -> LEPHYSet? {
-        withHost { $0.adapter(index)?.settings.phys.lePHYs }
+        withHost { $0.adapter(index)?.settings.phys.selected.lePHYs }
     }
 }

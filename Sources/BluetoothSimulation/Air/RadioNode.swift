@@ -5,7 +5,9 @@ import BluetoothManagement
 class RadioNode {
     unowned let world: World
     /// Whether it is out of range of all others.
-    var isHidden = false
+    var isHidden = false {
+        didSet { world.reachabilityChanged() }
+    }
     /// The RSSI at which others receive it, in dBm.
     var signalStrength: Int8 = -50
     var advertisers: [Advertiser] = []

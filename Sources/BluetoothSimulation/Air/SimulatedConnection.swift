@@ -26,7 +26,7 @@ final class LinkSide {
     /// Whether this side's host prefers S=2 to S=8 on LE Coded; nil without a preference.
     var prefersS2: Bool?
     /// Whether this side's controller sends; otherwise its buffers stay full.
-    var isSending = true
+    fileprivate(set) var isSending = true
     /// The handler of a simulated peripheral.
     var program: (any AnyObject & Sendable)?
     /// Whether the handler has requested an event when it can send again.
@@ -69,6 +69,12 @@ struct LinkEnd {
     func send(_ message: LinkMessage) {
         guard !link.isEnded else { return }
         side.queue.append(message)
+        link.events.update()
+    }
+
+    /// Pauses or resumes the packets that this end's controller sends.
+    func setSending(_ isSending: Bool) {
+        side.isSending = isSending
         link.events.update()
     }
 

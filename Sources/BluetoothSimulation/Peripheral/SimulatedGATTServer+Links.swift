@@ -38,10 +38,9 @@ extension SimulatedGATTServer {
         _ link: SimulatedLink,
         _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
     ) {
-        let events = state.withLock { state in
-            state.sessions.index(forKey: link.identifier).map {
-                body(&state.sessions.values[$0].core, &state.database)
-            } ?? []
+        let events = state.withLock { state -> [GATTServerEvent] in
+            guard let index = state.sessions.index(forKey: link.identifier) else { return [] }
+            return body(&state.sessions.values[index].core, &state.database)
         }
         flush(link)
         for event in events { handle(event, on: link) }

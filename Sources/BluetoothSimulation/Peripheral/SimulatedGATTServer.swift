@@ -181,15 +181,8 @@ public final class SimulatedGATTServer: Sendable {
     @discardableResult
     public func notify(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
         var count = 0
-        for link in subscribers(of: handle) where await notify(value, of: handle, to: link) { count += 1 }
+        for link in subscribers(of: handle) where await notify([(handle, value)], to: link) > 0 { count += 1 }
         return count
-    }
-
-    /// Notifies one client, if it has subscribed, and waits for room on its link; returns whether the link has accepted
-    /// the value.
-    @discardableResult
-    func notify(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) async -> Bool {
-        await notify([(handle, value)], to: link) > 0
     }
 
     /// Notifies all clients of those of several values that they have subscribed to, in as few packets as each client
@@ -208,8 +201,9 @@ public final class SimulatedGATTServer: Sendable {
         return count
     }
 
-    /// Notifies one client of values, waiting for room; returns the number of packets.
-    private func notify(
+    /// Notifies one client of values, if it has subscribed, waiting for room; returns the number of packets.
+    @discardableResult
+    func notify(
         _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>, to link: SimulatedLink
     ) async -> Int {
         var (rest, count) = (values, 0)

@@ -66,10 +66,7 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Takes it out of range of all others: its links end by supervision timeout, unless it comes back before.
     public func setHidden(_ isHidden: Bool) {
-        withNode { node in
-            node.isHidden = isHidden
-            node.world.reachabilityChanged()
-        }
+        withNode { $0.isHidden = isHidden }
     }
 
     /// Sets the maximum number of connected centrals; 1 by default.
@@ -89,18 +86,12 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Pauses or resumes the packets that the peripheral's controller sends over its links, to fill its queue.
     public func setSending(_ isSending: Bool) {
-        withLinks { end in
-            end.side.isSending = isSending
-            end.link.events.update()
-        }
+        withLinks { $0.setSending(isSending) }
     }
 
     /// Pauses or resumes the reception of packets over its links: the centrals' controllers cannot deliver.
     public func setReceiving(_ isReceiving: Bool) {
-        withLinks { end in
-            end.other.side.isSending = isReceiving
-            end.link.events.update()
-        }
+        withLinks { $0.other.setSending(isReceiving) }
     }
 
     /// Requests other connection parameters of its centrals (Core Vol 3 Part A §4.20).

@@ -61,7 +61,7 @@ extension SimulatedGATTServer {
             return .accept
         }
         Task(executorPreference: radio.loop) {
-            for await write in writes { await self.notify(write.value, of: write.handle, to: write.link) }
+            for await write in writes { await self.notify([(write.handle, write.value)], to: write.link) }
         }
     }
 }

@@ -66,13 +66,15 @@ final class AdapterPairing {
         guard adapter.controller.configuration.isDualMode else { return request.fail(.notSupported) }
         // The private address is not known in advance.
         guard adapter.privacy.mode == .off else { return request.fail(.rejected) }
-        var values = OutOfBandData.random(using: &adapter.world.generator)
-        let hasSecureConnections = adapter.settings.secureConnections != .off
-        if hasSecureConnections { localOutOfBandValues = values }
-        values.address = adapter.identityAddress
-        var structures = values.structures
-        // The values are the last two structures, of 18 bytes each.
-        if !hasSecureConnections { structures.removeLast(36) }
+        let address = adapter.identityAddress
+        var structures: [UInt8] = [8, 0x1B]
+        structures += (0..<6).map { UInt8(truncatingIfNeeded: address.value >> (8 * UInt64($0))) }
+        structures += [address.kind == .random ? 1 : 0, 2, 0x1C, 1]
+        if adapter.settings.secureConnections != .off {
+            let values = OutOfBandData.random(using: &adapter.world.generator)
+            localOutOfBandValues = values
+            structures += [17, 0x22] + values.confirmation.bytes + [17, 0x23] + values.random.bytes
+        }
         structures += [2, 0x01, 0x06]
         request.complete(ManagementReadLocalOutOfBandExtendedData.Reply(types, structures))
     }

@@ -136,8 +136,9 @@ final class ConnectionSecurity: PairingParty {
                         guard let self, connection.end != nil else { return }
                         guard isKnown else { return encryptionFailed() }
                         askedLevel = level
-                        end.link.security = LinkSecurity(level: key.kind.level, keySize: key.encryptionSize)
-                        for end in end.link.ends { end.receive(.changed(.security)) }
+                        end.link.change(.security) {
+                            $0.security = LinkSecurity(level: key.kind.level, keySize: key.encryptionSize)
+                        }
                         complete(.success)
                     })
             })
