@@ -103,7 +103,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         }
         let before = known.updateValue(information, forKey: information.index)
         if information.isPowered, before?.isPowered != true {
-            PowerChanges.setSwitchedOff(false, .init(information.publicAddress, at: information.index, on: loop))
+            PowerChanges.setSwitchedOff(false, .init(information.index, information.publicAddress, on: loop))
         }
         if before == nil { report(.added(information)) } else if before != information { report(.changed(information)) }
     }
@@ -206,7 +206,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     }
 
     private nonisolated(nonsending) func switchOff(_ index: UInt16) async throws(BluetoothError) {
-        let adapter = known[index].map { PowerChanges.Adapter($0.publicAddress, at: index, on: loop) }
+        let adapter = known[index].map { PowerChanges.Adapter(index, $0.publicAddress, on: loop) }
         if let adapter { PowerChanges.setSwitchedOff(true, adapter) }
         do throws(BluetoothError) {
             try await preparation().setPowered(false, index)
@@ -220,8 +220,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     }
 
     package func isSwitchedOff(_ adapter: AdapterID) -> Bool {
-        guard let known = known[adapter.number] else { return false }
-        return PowerChanges.isSwitchedOff(.init(known.publicAddress, at: known.index, on: loop))
+        known[adapter.number].map { PowerChanges.isSwitchedOff(.init($0.index, $0.publicAddress, on: loop)) } ?? false
     }
 
     private nonisolated(nonsending) func restoreSettings(
@@ -232,13 +231,13 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         do throws(BluetoothError) {
             // Also if it has the state: an earlier change that is still under way makes this one wait.
             now = AdapterFeatures(
-                try await management.send(ManagementSetPowered(former.isPowered), to: adapter.index, whenIdle: true))
+                try await management.sendWhenIdle(ManagementSetPowered(former.isPowered), to: adapter.index))
         } catch {
             failure = error
         }
         for command in SettingsRestoration.commands(from: now, to: former.activeFeatures) {
             do throws(BluetoothError) {
-                try await management.send(command.base, to: adapter.index, whenIdle: true)
+                try await management.sendWhenIdle(command.base, to: adapter.index)
             } catch {
                 failure = failure ?? error
             }

@@ -213,6 +213,9 @@ public struct ManagementAuthenticationFailed: ManagementEvent, SingleValuePacket
 
     /// The event with the parameters `value`.
     public init(_ value: ManagementDeviceDetail<ManagementStatus>) { self.value = value }
+
+    /// The device.
+    public var address: ManagementAddress { value.address }
 }
 
 /// Device Unpaired: another program made the kernel forget a device's keys.

@@ -98,7 +98,7 @@ import Testing
             let management = ManagementCaller(on: faulty)
             _ = try await management.send(ManagementSetPowered(false), to: 0)
             faulty.clearLastByte(ofPacket: 0)
-            let settings = try await management.send(ManagementSetPowered(true), to: 0, whenIdle: true)
+            let settings = try await management.sendWhenIdle(ManagementSetPowered(true), to: 0)
             #expect(settings.contains(.powered))
             faulty.clearLastByte(ofPacket: nil)
             _ = try await management.send(ManagementSetPowered(false), to: 0)

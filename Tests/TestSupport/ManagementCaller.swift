@@ -22,9 +22,15 @@ package actor ManagementCaller: LoopActor {
 
     @discardableResult
     package func send<Command: ManagementCommand>(
-        _ command: Command, to index: UInt16 = ManagementPacket.noController, whenIdle: Bool = false
+        _ command: Command, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
     ) async throws(BluetoothError) -> Command.Reply {
-        try await client.send(command, to: index, whenIdle: whenIdle)
+        try await client.send(command, to: index, timeout: timeout)
+    }
+
+    package func sendWhenIdle<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16
+    ) async throws(BluetoothError) -> Command.Reply {
+        try await client.sendWhenIdle(command, to: index)
     }
 
     package func close(_ reason: BluetoothError) { client.close(reason) }

@@ -49,7 +49,7 @@ struct AdapterPreparation {
         // Another session of this process must not take it for another program's power-off.
         let cycled: PowerChanges.Adapter? =
             needsOff(information) && power != .leave
-            ? .init(information.publicAddress, at: information.index, on: kernel.loop) : nil
+            ? .init(information.index, information.publicAddress, on: kernel.loop) : nil
         if let cycled { PowerChanges.beginStep(on: cycled) }
         defer { if let cycled { PowerChanges.endStep(on: cycled) } }
         do throws(BluetoothError) {
@@ -94,7 +94,7 @@ struct AdapterPreparation {
     private nonisolated(nonsending) func powerOnAgain(_ index: UInt16) async {
         let management = LoopBound(management, on: kernel.loop)
         await Task(executorPreference: kernel.loop) {
-            _ = try? await management.value.send(ManagementSetPowered(true), to: index, whenIdle: true)
+            _ = try? await management.value.sendWhenIdle(ManagementSetPowered(true), to: index)
         }.value
     }
 
@@ -167,7 +167,7 @@ struct AdapterPreparation {
 
     /// Powers an adapter on or off.
     nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
-        try await management.send(ManagementSetPowered(isOn), to: index, whenIdle: true)
+        try await management.sendWhenIdle(ManagementSetPowered(isOn), to: index)
     }
 
     private func checkRadioSwitch(

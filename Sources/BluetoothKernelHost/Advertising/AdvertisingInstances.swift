@@ -17,7 +17,7 @@ struct AdvertisingInstances {
     nonisolated(nonsending) func features(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdvertisingFeatures {
-        try await management.send(ManagementReadAdvertisingFeatures(), to: index, whenIdle: true)
+        try await management.sendWhenIdle(ManagementReadAdvertisingFeatures(), to: index)
     }
 
     /// Adds or replaces an instance according to a plan; returns its transmit power. An instance whose change failed is
@@ -30,11 +30,11 @@ struct AdvertisingInstances {
             instance: instance, flags: plan.isScannable ? flags.union(.scanResponse) : flags,
             intervals: .init(minimum: plan.interval.lowerBound, maximum: plan.interval.upperBound),
             transmitPower: plan.transmitPower)
-        let limits = try await management.send(parameters, to: index, whenIdle: true)
-        try await management.send(
+        let limits = try await management.sendWhenIdle(parameters, to: index)
+        try await management.sendWhenIdle(
             ManagementAddExtendedAdvertisingData(
                 instance: instance, advertisingData: plan.payloads.advertising,
-                scanResponse: plan.payloads.scanResponse), to: index, whenIdle: true)
+                scanResponse: plan.payloads.scanResponse), to: index)
         return Int(limits.transmitPower)
     }
 
@@ -42,7 +42,7 @@ struct AdvertisingInstances {
     @discardableResult
     nonisolated(nonsending) func remove(_ instance: UInt8) async throws(BluetoothError) -> Bool {
         do throws(BluetoothError) {
-            try await management.send(ManagementRemoveAdvertising(instance), to: index, whenIdle: true)
+            try await management.sendWhenIdle(ManagementRemoveAdvertising(instance), to: index)
             return true
         } catch {
             guard error.cause == .management(.invalidParameters) else { throw error }

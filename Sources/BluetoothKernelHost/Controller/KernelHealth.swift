@@ -78,7 +78,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
     // MARK: Steps
 
     var isRecoveredElsewhere: Bool {
-        steps.isEmpty && PowerChanges.hasStep(on: .init(address, at: commands.index, on: kernel.loop))
+        steps.isEmpty && PowerChanges.hasStep(on: .init(commands.index, address, on: kernel.loop))
     }
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
@@ -86,7 +86,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
             scanner.restart()
             return completion(nil)
         }
-        let adapter = PowerChanges.Adapter(address, at: commands.index, on: kernel.loop)
+        let adapter = PowerChanges.Adapter(commands.index, address, on: kernel.loop)
         endSteps()
         steps.append(adapter)
         PowerChanges.beginStep(on: adapter)

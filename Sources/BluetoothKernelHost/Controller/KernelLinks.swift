@@ -258,7 +258,11 @@ final class KernelLinks {
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
         _ command: (ConnectionHandle) -> Command
     ) async throws(BluetoothError) -> Command.Return {
-        try await commands.answer(to: command(try handle(of: number, operation)), operation, timeout: timeout)
+        let call = Promise<Command.Return, BluetoothError>()
+        commands.send(command(try handle(of: number, operation))) { answer in
+            call.resolve(answer.mapError { $0.about(operation) })
+        }
+        return try await call.value(operation, timeout: timeout, on: loop)
     }
 
     /// Sends a command that an event completes, and returns the event's content.

@@ -40,7 +40,8 @@ final class PHYPolicy {
         _ operation: BluetoothError.Operation, timeout: Duration? = nil
     ) async throws(BluetoothError) -> PHYConfiguration {
         do {
-            return try await management.send(ManagementGetPHYConfiguration(), to: commands.index, timeout: timeout)
+            return try await management.send(
+                ManagementGetPHYConfiguration(), to: commands.index, timeout: timeout ?? ManagementClient.answerLimit)
         } catch {
             throw error.about(operation)
         }
@@ -154,7 +155,7 @@ final class PHYPolicy {
         let selection = configuration.selecting(phys)
         guard selection != configuration.selected else { return }
         do {
-            _ = try await management.send(ManagementSetPHYConfiguration(selection), to: commands.index, whenIdle: true)
+            _ = try await management.sendWhenIdle(ManagementSetPHYConfiguration(selection), to: commands.index)
         } catch {
             throw error.about(operation)
         }

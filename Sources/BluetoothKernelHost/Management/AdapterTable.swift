@@ -22,7 +22,12 @@ final class AdapterTable<Value: AdapterTableValue & Sendable>: Sendable {
         private let address: BluetoothAddress
         private let index: UInt16?
 
-        init(_ address: BluetoothAddress, at index: UInt16? = nil, on loop: EventLoop) {
+        init(_ address: BluetoothAddress, on loop: EventLoop) {
+            (self.loop, self.address, index) = (ObjectIdentifier(loop), address, nil)
+        }
+
+        /// An adapter that has its address only while it has its index.
+        init(_ index: UInt16, _ address: BluetoothAddress, on loop: EventLoop) {
             (self.loop, self.address, self.index) = (ObjectIdentifier(loop), address, index)
         }
     }

@@ -35,7 +35,7 @@ package final class ManagementClient {
     }
 
     /// The time limit for the kernel's reply. Powering on a controller that hangs takes it the longest.
-    private static let answerLimit = Duration.seconds(10)
+    package static let answerLimit = Duration.seconds(10)
 
     private struct Request {
         let call: any ManagementCall
@@ -78,17 +78,25 @@ package final class ManagementClient {
 
     /// Sends a command and returns the reply. Most commands need CAP_NET_ADMIN.
     ///
-    /// The kernel accepts each command only once at a time for each adapter, so a second call waits for the first. With
-    /// `whenIdle` the command is repeated for two seconds while the kernel answers that it is busy with an earlier change.
+    /// The kernel accepts each command only once at a time for each adapter, so a second call waits for the first.
     @discardableResult
     package nonisolated(nonsending) func send<Command: ManagementCommand>(
-        _ command: Command, to index: UInt16 = ManagementPacket.noController, whenIdle: Bool = false,
-        timeout: Duration? = nil
+        _ command: Command, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
     ) async throws(BluetoothError) -> Command.Reply {
         let promise = Promise<Command.Reply, BluetoothError>()
-        enqueue(TypedManagementCall(command, .promise(promise), whenIdle: whenIdle), to: index)
-        let limit = timeout ?? (whenIdle ? .seconds(12) : Self.answerLimit)
-        return try await promise.value(Self.operation(command, index), timeout: limit, on: loop)
+        enqueue(TypedManagementCall(command, .promise(promise)), to: index)
+        return try await promise.value(Self.operation(command, index), timeout: timeout, on: loop)
+    }
+
+    /// Sends a command as ``send(_:to:timeout:)`` does, and repeats it for two seconds while the kernel answers that it
+    /// is busy with an earlier change.
+    @discardableResult
+    package nonisolated(nonsending) func sendWhenIdle<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16
+    ) async throws(BluetoothError) -> Command.Reply {
+        let promise = Promise<Command.Reply, BluetoothError>()
+        enqueue(TypedManagementCall(command, .promise(promise), whenIdle: true), to: index)
+        return try await promise.value(Self.operation(command, index), timeout: .seconds(12), on: loop)
     }
 
     /// Sends a command and passes the reply to `completion`, on the loop.

@@ -29,7 +29,7 @@ package final class PacketSynthesis: Sendable {
         var lastChannel: UInt16 = 0x003F
     }
 
-    private let writer: any PacketRecorder
+    fileprivate let writer: any PacketRecorder
     private let state = Mutex(State())
     /// The identifier of this program in the capture.
     private static let cookie: UInt32 = 1
@@ -43,10 +43,6 @@ package final class PacketSynthesis: Sendable {
 
     fileprivate func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: [UInt8]) {
         writer.record(kind, adapter, payload.span.bytes)
-    }
-
-    fileprivate func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: RawSpan) {
-        writer.record(kind, adapter, payload)
     }
 
     // MARK: Adapters
@@ -79,7 +75,7 @@ package final class PacketSynthesis: Sendable {
         case .acl: kind = isSent ? .aclSent : .aclReceived
         default: return
         }
-        record(kind, adapter, reader.readRemaining())
+        writer.record(kind, adapter, reader.readRemaining())
     }
 
     /// Records a packet of the management socket.
@@ -197,7 +193,7 @@ package final class LinkTrace: Sendable {
             return record(kind, writer.bytes)
         }
         try? link.encodeFrames(of: pdu, channel: channel, isSent: isSent) { frame in
-            adapter.synthesis.record(kind, adapter.adapter, frame)
+            adapter.synthesis.writer.record(kind, adapter.adapter, frame)
         }
     }
 }

@@ -282,7 +282,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     nonisolated(nonsending) func send<Command: ManagementCommand>(
         _ command: Command
     ) async throws(BluetoothError) -> Command.Reply {
-        try await management.value.send(command, to: index, whenIdle: true)
+        try await management.value.sendWhenIdle(command, to: index)
     }
 
     private func post(_ command: some ManagementCommand, then completion: @escaping () -> Void = {}) {

@@ -27,7 +27,7 @@ extension PairingEvent {
             guard let passkey = Passkey(event.passkey) else { return nil }
             self = .question(.show(passkey, enteredCount: Int(event.enteredCount)), device.address)
         } else if let event = try packet.as(ManagementAuthenticationFailed.self) {
-            device = event.value.address
+            device = event.address
             self = .failed(device.address, .rejected)
         } else {
             return nil
