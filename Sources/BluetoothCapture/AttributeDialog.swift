@@ -76,8 +76,7 @@ package struct AttributeDialog: Sendable {
         case .readBlobRequest(let handle, let offset):
             request.handles = [handle]
             request.offset = Int(offset)
-        case .readMultipleRequest(let list), .readMultipleVariableRequest(let list):
-            var list = list
+        case .readMultipleRequest(var list), .readMultipleVariableRequest(var list):
             while let handle = list.next() { request.handles.append(handle) }
         case .writeRequest(let handle, let value), .writeCommand(let handle, let value),
             .signedWriteCommand(let handle, let value, _):
@@ -131,8 +130,7 @@ package struct AttributeDialog: Sendable {
             while let entry = list.next() {
                 result.values.append(value([UInt8](entry.value), of: handles.isEmpty ? nil : handles.removeFirst()))
             }
-        case .multipleHandleValueNotification(let list):
-            var list = list
+        case .multipleHandleValueNotification(var list):
             while let entry = list.next() { result.values.append(value([UInt8](entry.value), of: entry.handle)) }
         case .findInformationResponse(let list):
             var (list, texts) = (list, [String]())

@@ -45,8 +45,7 @@ public struct CharacteristicDiscovery: ClientProcedure {
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteCharacteristic]> {
         switch answer {
-        case .readByTypeResponse(let list):
-            var list = list
+        case .readByTypeResponse(var list):
             while let entry = list.next() { add(entry.handle, entry.value) }
             walk.endOfAnswer()
             // A later declaration cannot prove it invalid.
@@ -125,12 +124,7 @@ public struct DescriptorDiscovery: ClientProcedure {
     /// The handles outside the requested range.
     public private(set) var problems: [DatabaseProblem] = []
 
-    /// A discovery of all attributes in `range`, which contains only the descriptors of one characteristic.
-    public init(in range: AttributeHandleRange) {
-        self.init(in: range, type: nil)
-    }
-
-    /// A discovery of attributes in `range`.
+    /// A discovery of attributes in `range`, which without a type contains only the descriptors of one characteristic.
     ///
     /// - Parameters:
     ///   - type: The type of the attributes, of any number of characteristics, for Read By Type Requests; those that
@@ -158,13 +152,11 @@ public struct DescriptorDiscovery: ClientProcedure {
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteDescriptor]> {
         switch answer {
-        case .findInformationResponse(let list):
-            var list = list
+        case .findInformationResponse(var list):
             while !isComplete, let entry = list.next() { add(entry.type, at: entry.handle) }
             walk.endOfAnswer()
-        case .readByTypeResponse(let list):
+        case .readByTypeResponse(var list):
             guard let type else { throw failure(answer) }
-            var list = list
             while let entry = list.next() { add(type, at: entry.handle) }
             walk.endOfAnswer()
         case .errorResponse(let error)

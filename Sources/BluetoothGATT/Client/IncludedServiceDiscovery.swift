@@ -91,8 +91,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
             return nextUnknown(from: reading)
         }
         switch answer {
-        case .readByTypeResponse(let list):
-            var list = list
+        case .readByTypeResponse(var list):
             while let entry = list.next() { add(entry.handle, entry.value) }
             walk.endOfAnswer()
             skip()

@@ -53,9 +53,8 @@ public struct ValueReadByUUID: ClientProcedure {
             return nextIncomplete()
         }
         switch answer {
-        case .readByTypeResponse(let list):
+        case .readByTypeResponse(var list):
             let mayGoOn = list.valueLength >= ATTValueLimits(mtu: mtu).readByType
-            var list = list
             while let entry = list.next() {
                 let asked = walk.range
                 guard walk.advance(over: entry.handle) else {
