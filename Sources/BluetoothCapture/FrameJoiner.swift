@@ -32,7 +32,7 @@ package struct FrameJoiner: Sendable {
         case problem(String)
     }
 
-    private struct Partial {
+    struct Partial {
         var bytes: [UInt8] = []
         /// The number of bytes after ``bytes`` that the capture lacks, or that follow missing ones.
         var missing = 0
@@ -55,13 +55,10 @@ package struct FrameJoiner: Sendable {
     /// The maximum number of incomplete frames.
     package static let capacity = 128
 
-    private var partials: [Path: Partial] = [:]
+    private(set) var partials: [Path: Partial] = [:]
 
     /// A joiner without frames.
     package init() {}
-
-    /// The number of incomplete frames.
-    var partialCount: Int { partials.count }
 
     /// Processes an ACL packet without its packet indicator.
     ///

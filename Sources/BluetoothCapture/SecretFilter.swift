@@ -9,16 +9,13 @@ import BluetoothManagement
 /// seen the beginning of its PDU and that is not a key.
 public struct SecretFilter: Sendable {
     /// The number of remaining bytes of PDUs without keys.
-    private var unfinished: [FrameJoiner.Path: Int] = [:]
+    private(set) var unfinished: [FrameJoiner.Path: Int] = [:]
 
     /// The maximum number of stored PDUs. The rest of a dropped one is omitted.
     static let capacity = 256
 
     /// A filter without stored PDUs.
     public init() {}
-
-    /// The number of stored PDUs.
-    var unfinishedCount: Int { unfinished.count }
 
     private static let commandHeader = 3
     private static let eventHeader = 2

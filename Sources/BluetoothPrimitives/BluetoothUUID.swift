@@ -83,11 +83,7 @@ public struct BluetoothUUID: Hashable, Sendable {
 
     /// The sixteen bytes as printed, most significant first.
     public var bytes: [UInt8] {
-        bigEndianBytes(of: high) + bigEndianBytes(of: low)
-    }
-
-    private func bigEndianBytes(of value: UInt64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
+        [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
     }
 }
 

@@ -185,7 +185,7 @@ import Testing
             _ = decoder.decode(
                 CaptureRecord(number: 1, time: 0, adapter: 0, kind: .packet(.aclSent), payload: packet))
         }
-        #expect(joiner.partialCount == FrameJoiner.capacity)
+        #expect(joiner.partials.count == FrameJoiner.capacity)
     }
 
     @Test func noChangedByteStopsTheProgram() {

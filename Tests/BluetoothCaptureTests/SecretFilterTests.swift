@@ -195,7 +195,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
                             let (path, packet) = queues[next].removeFirst()
                             return visible(by: &filter, path, packet).contains { $0 >= 0xA0 }
                         }
-                        guard !isShown, filter.unfinishedCount == 0 else {
+                        guard !isShown, filter.unfinished.count == 0 else {
                             Issue.record("\(one) cut at \(cut), \(other) at \(otherCut), \(merge)")
                             return
                         }
@@ -223,7 +223,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
                 let isShown = visible(by: &filter, path, packet).contains { $0 >= 0xA0 }
                 #expect(!isShown, "seed \(seed), \(path), \(packet.hexadecimal)")
             }
-            #expect(filter.unfinishedCount == 0)
+            #expect(filter.unfinished.count == 0)
         }
     }
 
@@ -265,7 +265,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
                 of: CapturedPacket(adapter: adapter, kind: .aclReceived, payload: packet.span.bytes))
         }
         let remembered = pdu == Path.pdu ? 0 : SecretFilter.capacity
-        #expect(filter.unfinishedCount == remembered)
+        #expect(filter.unfinished.count == remembered)
         // The rest of a dropped PDU is hidden.
         var shownCount = 0
         for (adapter, packet) in begun {
@@ -275,7 +275,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
             if visible == nil { shownCount += 1 } else { #expect(visible == 4) }
         }
         #expect(shownCount == remembered)
-        #expect(filter.unfinishedCount == 0)
+        #expect(filter.unfinished.count == 0)
     }
 
     @Test func theEndOfALinkAndOfAnAdapterEndWhatWasUnfinished() {
@@ -286,12 +286,12 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
             _ = filter.visibleByteCount(of: CapturedPacket(adapter: adapter, kind: kind, payload: bytes.span.bytes))
             return filter
         }
-        #expect(filter(after: .event, "0504 00 4000 13").unfinishedCount == 6)
+        #expect(filter(after: .event, "0504 00 4000 13").unfinished.count == 6)
         // The disconnection failed.
-        #expect(filter(after: .event, "0504 02 4000 13").unfinishedCount == 8)
-        #expect(filter(after: .event, "0504 00 4000 13", adapter: 2).unfinishedCount == 8)
-        #expect(filter(after: .closedIndex, "", adapter: 1).unfinishedCount == 4)
-        #expect(filter(after: .deletedIndex, "", adapter: 1).unfinishedCount == 4)
+        #expect(filter(after: .event, "0504 02 4000 13").unfinished.count == 8)
+        #expect(filter(after: .event, "0504 00 4000 13", adapter: 2).unfinished.count == 8)
+        #expect(filter(after: .closedIndex, "", adapter: 1).unfinished.count == 4)
+        #expect(filter(after: .deletedIndex, "", adapter: 1).unfinished.count == 4)
     }
 
     @Test func noCutPacketStopsTheFilter() {

@@ -16,18 +16,14 @@ extension AdapterSession {
             handler(end)
             return end
         }
-        let call = Promise<BluetoothError, BluetoothError>()
+        let call = Promise<BluetoothError, Never>()
         let number = machine.follow { turn in
             guard case .ended(let reason) = turn else { return }
             handler(reason)
             call.succeed(reason)
         }
         defer { machine.unfollow(number) }
-        do throws(BluetoothError) {
-            return try await call.value(operation("wait for the adapter's end"), timeout: nil, on: loop)
-        } catch {
-            return error
-        }
+        return await call.value(ifCancelled: .cancelled(self.operation("wait for the adapter's end")))
     }
 
     func defaults() async throws(BluetoothError) -> AdapterDefaults {
