@@ -161,7 +161,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     }
 
     package func refresh(_ adapter: AdapterID?) {
-        if let adapter { return refreshState(of: adapter.number) }
+        if let adapter { return refreshState(of: adapter.index) }
         // If it may not follow the radio switches.
         if switchWatch == nil { lookAtRadioSwitches() }
     }
@@ -221,7 +221,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     }
 
     package func isSwitchedOff(_ adapter: AdapterID) -> Bool {
-        known[adapter.number].map { PowerChanges.isSwitchedOff(.init($0.index, $0.publicAddress, on: loop)) } ?? false
+        known[adapter.index].map { PowerChanges.isSwitchedOff(.init($0.index, $0.publicAddress, on: loop)) } ?? false
     }
 
     private nonisolated(nonsending) func restoreSettings(

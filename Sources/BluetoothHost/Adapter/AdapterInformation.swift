@@ -6,13 +6,8 @@ import Synchronization
 public struct AdapterID: Hashable, Sendable, CustomStringConvertible {
     /// The name that the host gives the adapter; the kernel's are `hci0`, `hci1` …
     public let description: String
-    /// The number by which the host finds the adapter.
-    package let number: UInt16
 
-    package init(_ name: String, number: UInt16) { (description, self.number) = (name, number) }
-
-    /// The adapter hciN of a kernel.
-    package init(hci number: UInt16) { self.init("hci\(number)", number: number) }
+    package init(_ name: String) { description = name }
 }
 
 /// The identity, version, features and state of an adapter.
@@ -58,8 +53,6 @@ public struct AdapterInformation: Hashable, Identifiable, Sendable {
         self.isHardBlocked = isHardBlocked
     }
 
-    /// The number by which the host finds the adapter.
-    package var index: UInt16 { id.number }
     /// The host's name for the adapter: `hci0`.
     public var name: String { id.description }
     /// The identity address: the public one unless the adapter has none. It is also the address on the air unless the
@@ -141,7 +134,7 @@ public enum AdapterSelector: Hashable, Sendable {
     case address(BluetoothAddress)
 
     /// The kernel's adapter hciN, by its number.
-    public static func index(_ number: UInt16) -> AdapterSelector { .id(AdapterID(hci: number)) }
+    public static func index(_ number: UInt16) -> AdapterSelector { .id(AdapterID("hci\(number)")) }
 
     /// Parses `hci0`, `0` or an address; nil for anything else.
     public init?(_ text: some StringProtocol) {

@@ -221,8 +221,18 @@ extension BluetoothError {
     package static let softBlockRemedy = "Fix: sudo rfkill unblock bluetooth"
 }
 
+extension AdapterID {
+    /// The adapter hciN.
+    package init(hci index: UInt16) { self.init("hci\(index)") }
+
+    /// N of hciN, or no adapter's for an identity of another source.
+    package var index: UInt16 { UInt16(description.dropFirst(3)) ?? ManagementPacket.noController }
+}
+
 // Values read from the kernel.
 extension AdapterInformation {
+    package var index: UInt16 { id.index }
+
     /// The information that the management interface returns about an adapter.
     package init(_ read: ControllerInformation, index: UInt16) {
         self.init(

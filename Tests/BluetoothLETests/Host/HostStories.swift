@@ -40,7 +40,7 @@ import BluetoothLE
             #expect(adapter.information.localName == "scripted")
             await adapter.close()
             let calls = await host.loop.run { host.calls }
-            #expect(calls == ["prepare leave", "key events of 0", "close", "directory closed"])
+            #expect(calls == ["prepare leave", "key events of hci0", "close", "directory closed"])
         }
     }
 
@@ -170,7 +170,7 @@ import BluetoothLE
             #expect(await failure { _ = try await adapter.scan() }?.code == .noAdapter)
             await host.loop.run { host.plug() }
             #expect(adapter.state == .poweredOn)
-            #expect(await host.loop.run { host.calls.count { $0 == "key events of 0" } } == 2)
+            #expect(await host.loop.run { host.calls.count { $0 == "key events of hci0" } } == 2)
         }
     }
 

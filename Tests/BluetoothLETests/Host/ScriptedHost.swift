@@ -17,7 +17,7 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
-        id: AdapterID(hci: 0), publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
+        id: AdapterID("hci0"), publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
         localName: "scripted", supportedFeatures: [.powered, .lowEnergy], activeFeatures: [.powered, .lowEnergy])
 
@@ -92,7 +92,7 @@ private final class ScriptedDirectory: HostDirectory {
             host.note("prepare \(requirements.power)")
             await store?.prepare(adapter)
             host.store = store
-            if store?.keys != nil { host.note("key events of \(adapter.index)") }
+            if store?.keys != nil { host.note("key events of \(adapter.id)") }
         case .off: host.note("power off")
         case .restored(let former): host.note("restore \(former.activeFeatures)")
         }
@@ -264,7 +264,7 @@ private final class ScriptedPairing: HostPairing {
     func release() {}
 
     func adapterChanged(removed reason: BluetoothError?) {
-        if reason == nil, host.isRemoved { host.note("key events of \(host.adapterInformation.index)") }
+        if reason == nil, host.isRemoved { host.note("key events of \(host.adapterInformation.id)") }
         host.isRemoved = reason != nil
     }
 
