@@ -88,5 +88,5 @@ extension AdapterDefaults {
 
 extension Duration {
     /// The duration in units of 0.625 ms.
-    fileprivate var slots: Int64 { clampedNanoseconds / 625_000 }
+    package var slots: Int64 { clampedNanoseconds / 625_000 }
 }

@@ -168,7 +168,11 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChan
 
     // MARK: Advertising
 
-    func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
+    func limits(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> AdvertisingLimits {
+        AdvertisingLimits()
+    }
+
+    func advertise(_ request: AdvertisingRequest, as id: UInt64) {
         host.note("advertise \(id)")
         host.later { [host] in
             host.tell(.advertising(id, .state(.advertising)))
@@ -176,15 +180,12 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChan
         }
     }
 
-    func revert(_ id: UInt64, to content: AdvertisementContent) { host.note("revert \(id)") }
-
     func stop(_ id: UInt64, _ reason: BluetoothError) {
         host.note("stop \(id)")
         host.later { [host] in host.tell(.advertising(id, .removed)) }
     }
 
-    func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
-    func capacity() async -> (count: Int, inUse: Int)? { nil }
+    func removeForeign() async throws(BluetoothError) -> Int { 0 }
 
     // MARK: Channels
 
