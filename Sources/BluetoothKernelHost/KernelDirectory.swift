@@ -210,7 +210,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         let adapter = known[index].map { PowerChanges.Adapter(index, $0.publicAddress, on: loop) }
         if let adapter { PowerChanges.setSwitchedOff(true, adapter) }
         do throws(BluetoothError) {
-            try await preparation().setPowered(false, index)
+            try await management.sendWhenIdle(ManagementSetPowered(false), to: index)
         } catch {
             // A command whose caller has stopped waiting may still take effect.
             if let adapter, ![.cancelled, .timedOut].contains(error.code) {

@@ -31,26 +31,22 @@ public struct AdapterInformation: Hashable, Identifiable, Sendable {
     /// The public address with which the controller answered before, if it has another one without having been unplugged.
     package var formerAddress: BluetoothAddress?
     /// Whether the adapter is off because rfkill blocks it by software.
-    public var isSoftBlocked: Bool
+    public var isSoftBlocked = false
     /// Whether the adapter is off because a hardware switch or the firmware blocks it (rfkill).
-    public var isHardBlocked: Bool
+    public var isHardBlocked = false
 
     /// Creates the information from its parts.
     package init(
-        id: AdapterID, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
-        manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedFeatures: AdapterFeatures,
-        activeFeatures: AdapterFeatures, isSoftBlocked: Bool = false, isHardBlocked: Bool = false
+        id: AdapterID, publicAddress: BluetoothAddress, manufacturer: CompanyIdentifier, version: UInt8,
+        localName: String, supportedFeatures: AdapterFeatures, activeFeatures: AdapterFeatures
     ) {
         self.id = id
         self.publicAddress = publicAddress
-        self.staticAddress = staticAddress
         self.manufacturer = manufacturer
         self.version = version
         self.localName = localName
         self.supportedFeatures = supportedFeatures
         self.activeFeatures = activeFeatures
-        self.isSoftBlocked = isSoftBlocked
-        self.isHardBlocked = isHardBlocked
     }
 
     /// The host's name for the adapter: `hci0`.
@@ -71,10 +67,10 @@ public struct AdapterInformation: Hashable, Identifiable, Sendable {
 
     /// The Bluetooth specification's own version number, such as `5.0`.
     public var versionName: String {
-        let names = [
-            "1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3", "5.4", "6.0",
-        ]
-        return names.indices.contains(Int(version)) ? names[Int(version)] : "unknown (\(version))"
+        codeName(
+            version,
+            ["1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3", "5.4", "6.0"])
+            ?? "unknown (\(version))"
     }
 }
 
