@@ -246,9 +246,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         if let failure { throw failure }
     }
 
-    private func preparation(
-        _ store: (any AdapterStore)? = nil, _ privacy: PrivacyMode? = nil
-    ) -> AdapterPreparation {
+    private func preparation(_ store: (any AdapterStore)?, _ privacy: PrivacyMode? = nil) -> AdapterPreparation {
         AdapterPreparation(
             kernel: kernel, management: management, pairing: kernelPairing, store: store, privacy: privacy)
     }
