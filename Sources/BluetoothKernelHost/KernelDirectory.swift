@@ -160,7 +160,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     }
 
     package func refresh(_ adapter: AdapterID?) {
-        if let adapter { return refreshState(of: adapter.number) }
+        if let adapter { return refreshState(of: adapter.index) }
         // If it may not follow the radio switches.
         if switchWatch == nil { lookAtRadioSwitches() }
     }
@@ -209,7 +209,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         let adapter = known[index].map { PowerChanges.Adapter(index, $0.publicAddress, on: loop) }
         if let adapter { PowerChanges.setSwitchedOff(true, adapter) }
         do throws(BluetoothError) {
-            try await preparation().setPowered(false, index)
+            try await management.sendWhenIdle(ManagementSetPowered(false), to: index)
         } catch {
             // A command whose caller has stopped waiting may still take effect.
             if let adapter, ![.cancelled, .timedOut].contains(error.code) {
@@ -220,7 +220,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     }
 
     package func isSwitchedOff(_ adapter: AdapterID) -> Bool {
-        known[adapter.number].map { PowerChanges.isSwitchedOff(.init($0.index, $0.publicAddress, on: loop)) } ?? false
+        known[adapter.index].map { PowerChanges.isSwitchedOff(.init($0.index, $0.publicAddress, on: loop)) } ?? false
     }
 
     private nonisolated(nonsending) func restoreSettings(
@@ -245,9 +245,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         if let failure { throw failure }
     }
 
-    private func preparation(
-        _ store: (any AdapterStore)? = nil, _ privacy: PrivacyMode? = nil
-    ) -> AdapterPreparation {
+    private func preparation(_ store: (any AdapterStore)?, _ privacy: PrivacyMode? = nil) -> AdapterPreparation {
         AdapterPreparation(
             kernel: kernel, management: management, pairing: kernelPairing, store: store, privacy: privacy)
     }

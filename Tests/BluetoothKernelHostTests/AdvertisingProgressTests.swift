@@ -37,7 +37,8 @@ import Testing
             case .use(nil): fixture.progress.instance != nil && (isSending(fixture) || fixture.progress.hasEnded)
             // The kernel can only have accepted an instance that was named to it.
             case .sent: isSending(fixture) && (fixture.progress.instance != nil || fixture.progress.hasEnded)
-            case .refused: isSending(fixture)
+            // What the kernel has refused is taken back first.
+            case .refused: isSending(fixture) && fixture.progress.instance == nil
             case .instanceRemoved: fixture.progress.instance != nil
             default: true
             }
@@ -49,22 +50,22 @@ import Testing
     ) {
         let place: Comment = "\(path) \(input)"
         let before = fixture
-        let actions = fixture.progress.receive(input)
+        let events = fixture.progress.receive(input)
         switch input {
         case .use(nil), .instanceRemoved, .adapterLeft(_, isAbsent: true, _): fixture.kernel = nil
         case .sent: fixture.kernel = before.progress.instance
         case .resend: if !fixture.progress.hasEnded { fixture.isWaited = true }
         default: break
         }
-        for action in actions {
+        for event in events {
             #expect(!fixture.hasEnded, "reported after the end: \(place)")
-            switch action {
-            case .report: break
-            case .settle(nil):
+            switch event {
+            case .applied(nil):
                 #expect(fixture.progress.state == .advertising(instance: 1), place)
                 fixture.isWaited = false
-            case .settle: fixture.isWaited = false
-            case .end: (fixture.isWaited, fixture.hasEnded) = (false, true)
+            case .applied: fixture.isWaited = false
+            case .state(.ended): (fixture.isWaited, fixture.hasEnded) = (false, true)
+            case .state, .parameters, .removed: break
             }
         }
         #expect(fixture.hasEnded == fixture.progress.hasEnded, place)
@@ -125,7 +126,7 @@ import Testing
             _ = progress.receive(input)
         }
         _ = progress.receive(.instanceRemoved)
-        #expect(progress.receive(.refused(Self.refusal)).contains(.settle(Self.refusal)))
+        #expect(progress.receive(.refused(Self.refusal)).contains(.applied(Self.refusal)))
         #expect(progress.state == .refused)
         #expect(progress.receive(.linkEnded) == [])
         #expect(progress.isPending)

@@ -10,7 +10,7 @@ extension Conformance {
     @Suite struct HostAdapterStories {
         @Test(
             .disabled(if: Fixture.isBtvirt, "btvirt reports an advertiser only once"),
-            .proves("HostScanning: setScan, features", "HostAdvertising: revert"))
+            .proves("HostScanning: setScan, features"))
         func aSetIsReplacedAndRestoredUntilNobodyScans() async throws {
             try await HostStories.run { central, peripheral in
                 try await central.scan()
@@ -21,7 +21,7 @@ extension Conformance {
                 #expect(await central.isTold("report \(peripheral.address) two"))
                 let former = "report \(peripheral.address) one"
                 let count = central.told.entries.count { $0 == former }
-                await peripheral.revertAdvertising(to: "one")
+                await peripheral.advertise("one")
                 #expect(await central.isTold(former, times: count + 1))
                 await central.stopScan()
                 // The scan is over when what is asked afterwards is answered.
@@ -32,17 +32,17 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostAdvertising: capacity, removeForeign"))
+        @Test(.proves("HostAdvertising: limits, removeForeign"))
         func theSetsOfOtherProgramsAreCountedAndRemoved() async throws {
             try await Fixture.run { fixture in
                 let user = try await HostUser.make(fixture, fixture.peripheral)
-                #expect(await user.setsInUse() == 0)
+                #expect(try await user.setsInUse() == 0)
                 try await fixture.advertise()
                 await user.advertise("seam")
                 #expect(await user.isTold("advertising 1 settled well"))
-                #expect(await user.setsInUse() == 2)
+                #expect(try await user.setsInUse() == 2)
                 #expect(try await user.removeForeignAdvertising() == 1)
-                #expect(await user.setsInUse() == 1)
+                #expect(try await user.setsInUse() == 1)
             }
         }
 
@@ -210,17 +210,13 @@ extension HostUser {
     /// The mask of the controller's features.
     func features() async throws -> UInt64 { try await host.scanning.features(Self.use).rawValue }
 
-    func revertAdvertising(to name: String) {
-        host.advertising.revert(1, to: AdvertisementContent(localName: name))
-    }
-
-    func removeForeignAdvertising() async throws -> Int { try await host.advertising.removeForeign(Self.use) }
+    func removeForeignAdvertising() async throws -> Int { try await host.advertising.removeForeign() }
 
     func becomeForgetful() { host.adapterChanged(.forgetful) }
 
     // MARK: Room
 
-    func setsInUse() async -> Int? { await host.advertising.capacity()?.inUse }
+    func setsInUse() async throws -> Int { try await host.advertising.limits(Self.use).countInUse }
 
     var linkCount: Int? { host.health.countLinks() }
 

@@ -166,7 +166,9 @@ actor HostUser: LoopActor {
     func stopScan() { host.scanning.setScan(nil) }
 
     func advertise(_ name: String, as id: UInt64 = 1) {
-        host.advertising.advertise(AdvertisementContent(localName: name), AdvertisingOptions(), as: id)
+        let content = AdvertisementContent(localName: name)
+        let request = AdvertisingRequest(AdvertisingPayloads(content.fields), of: content, AdvertisingOptions())
+        host.advertising.advertise(request, as: id)
     }
 
     func stopAdvertising(_ id: UInt64 = 1) {

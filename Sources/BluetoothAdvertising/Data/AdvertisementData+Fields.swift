@@ -126,14 +126,10 @@ extension AdvertisementData {
 // All other fields, each the first one of its kind with a value.
 
 extension AdvertisementData {
-    private func firstField<Value>(_ types: ADType..., as value: (ADField) -> Value?) -> Value? {
-        for type in types {
-            let found: Value? = first(type) { (reader) throws(TruncatedBytes) in
-                value(ADField(ADStructureView(type: type, data: reader.readRemaining(), offset: 0)))
-            }
-            if let found { return found }
+    private func firstField<Value>(_ type: ADType, as value: (ADField) -> Value?) -> Value? {
+        first(type) { (reader) throws(TruncatedBytes) in
+            value(ADField(ADStructureView(type: type, data: reader.readRemaining(), offset: 0)))
         }
-        return nil
     }
 
     private func key(_ type: ADType) -> [UInt8]? {

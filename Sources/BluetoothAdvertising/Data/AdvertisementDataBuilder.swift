@@ -101,16 +101,9 @@ public struct AdvertisementDataBuilder: Sendable {
             let own = services.filter { $0.shortestWidth == width }
             let room = room(for: .services(width, complete: true)) ?? 0
             let fitting = own.prefix(room / width.byteCount)
-            guard !fitting.isEmpty else {
-                left += own
-                continue
-            }
-            do throws(AdvertisementDataError) {
-                try add(.services(Array(fitting), complete: complete && fitting.count == own.count))
-                left += own.dropFirst(fitting.count)
-            } catch {
-                left += own
-            }
+            let list = ADField.services(Array(fitting), complete: complete && fitting.count == own.count)
+            let isAdded = !fitting.isEmpty && (try? add(list)) != nil
+            left += isAdded ? own.dropFirst(fitting.count) : own[...]
         }
         return left
     }

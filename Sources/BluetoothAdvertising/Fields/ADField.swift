@@ -230,12 +230,9 @@ extension ADField {
     ) throws(TruncatedBytes) -> ADField {
         guard reader.remaining > 0 else { throw TruncatedBytes(offset: reader.offset, needed: 1, available: 0) }
         let text = readText(from: &reader, fault: &fault)
-        guard let number = text.unicodeScalars.first else {
-            fault = fault ?? .unassigned(0)
-            return .other(.uri, [])
-        }
-        guard let scheme = URIScheme.name(of: number.value) else {
-            fault = .unassigned(number.value)
+        let number = text.unicodeScalars.first?.value ?? 0
+        guard let scheme = URIScheme.name(of: number) else {
+            if number != 0 || fault == nil { fault = .unassigned(number) }
             return .other(.uri, [])
         }
         return .uri(scheme + String(text.unicodeScalars.dropFirst()))

@@ -224,11 +224,8 @@ public struct EncryptedAdvertisingData: Hashable, Sendable {
     init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         randomizer = [UInt8](try reader.read(Self.randomizerByteCount))
         let check = Self.messageIntegrityCheckByteCount
-        guard reader.remaining >= check else {
-            throw TruncatedBytes(offset: reader.offset, needed: check, available: reader.remaining)
-        }
-        ciphertext = [UInt8](try reader.read(reader.remaining - check))
-        messageIntegrityCheck = [UInt8](reader.readRemaining())
+        ciphertext = [UInt8](try reader.read(max(0, reader.remaining - check)))
+        messageIntegrityCheck = [UInt8](try reader.read(check))
     }
 }
 

@@ -29,8 +29,7 @@ public struct AdvertisingReportEvent: Sendable {
                 try writer.write(layout.code.subevent, 0 as UInt8)
             }
             switch layout {
-            case .legacy: try writeLegacy(report)
-            case .directed: try writeDirected(report)
+            case .legacy, .directed: try writeLegacy(report)
             case .extended: try writeExtended(report)
             }
         } catch {
@@ -46,14 +45,7 @@ public struct AdvertisingReportEvent: Sendable {
     private mutating func writeLegacy(_ report: borrowing AdvertisingReport) throws(BufferFull) {
         try writer.write(report.properties.legacyEventType)
         try writeAddress(of: report)
-        try writeData(of: report)
-        try writer.write(report.rssi ?? powerUnavailable)
-    }
-
-    private mutating func writeDirected(_ report: borrowing AdvertisingReport) throws(BufferFull) {
-        try writer.write(report.properties.legacyEventType)
-        try writeAddress(of: report)
-        try writeDirectAddress(of: report)
+        if layout == .directed { try writeDirectAddress(of: report) } else { try writeData(of: report) }
         try writer.write(report.rssi ?? powerUnavailable)
     }
 

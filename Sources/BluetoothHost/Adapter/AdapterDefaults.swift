@@ -39,54 +39,33 @@ public struct AdapterDefaults: Hashable, Sendable {
 }
 
 extension AdapterDefaults {
-    /// The scan interval and window in units of 0.625 ms; nil if they stay as they are.
-    /// - Throws: `.invalidArgument` outside the specification's ranges (Core Vol 4 Part E §7.8.12).
-    package func connectScan(
-        _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> (interval: UInt16, window: UInt16)? {
-        guard connectScanInterval != nil || connectScanWindow != nil else { return nil }
-        guard let interval = connectScanInterval?.slots, let window = connectScanWindow?.slots,
-            (4...0x4000).contains(interval), (4...interval).contains(window)
-        else {
-            throw .invalidArgument(
-                operation, "Scan interval and window are 2.5 ms to 10.24 s long, and the window at most the interval.")
+    /// - Throws: `.invalidArgument` for values outside the specification's ranges (Core Vol 4 Part E §7.8.5, §7.8.12).
+    package func check(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        _ = try connectionParameters?.parameters(operation)
+        if connectScanInterval != nil || connectScanWindow != nil {
+            let (interval, window) = (connectScanInterval?.slots ?? 0, connectScanWindow?.slots ?? 0)
+            guard (4...0x4000).contains(interval), (4...interval).contains(window) else {
+                throw .invalidArgument(
+                    operation,
+                    "Scan interval and window are 2.5 ms to 10.24 s long, and the window at most the interval.")
+            }
         }
-        return (UInt16(clamping: interval), UInt16(clamping: window))
-    }
-
-    /// - Throws: `.invalidArgument` for PHYs without LE 1M, or that do not exist.
-    package func checkPHYs(_ operation: BluetoothError.Operation) throws(BluetoothError) {
-        guard let phys else { return }
-        guard phys.contains(.le1M), phys.isSubset(of: [.le1M, .le2M, .leCoded]) else {
-            throw .invalidArgument(operation, "The PHYs of an adapter are LE 1M and, optionally, LE 2M and LE Coded.")
-        }
-    }
-
-    /// The time limit in milliseconds; nil if it stays as it is.
-    /// - Throws: `.invalidArgument` if it is out of range.
-    package func connectMilliseconds(_ operation: BluetoothError.Operation) throws(BluetoothError) -> UInt16? {
-        guard let connectTimeout else { return nil }
-        let milliseconds = connectTimeout.clampedNanoseconds / 1_000_000
-        guard (1...65535).contains(milliseconds) else {
+        if let connectTimeout, !(1...65535).contains(connectTimeout.milliseconds) {
             throw .invalidArgument(operation, "The time limit for a connection is 1 ms to 65.535 s.")
         }
-        return UInt16(clamping: milliseconds)
-    }
-
-    /// The advertising interval in units of 0.625 ms; nil if it stays as it is.
-    /// - Throws: `.invalidArgument` outside the specification's range (Core Vol 4 Part E §7.8.5).
-    package func advertisingSlots(_ operation: BluetoothError.Operation) throws(BluetoothError) -> ClosedRange<UInt16>?
-    {
-        guard let advertisingInterval else { return nil }
-        let (shortest, longest) = (advertisingInterval.lowerBound.slots, advertisingInterval.upperBound.slots)
-        guard (0x20...0x4000).contains(shortest), (shortest...0x4000).contains(longest) else {
+        if let interval = advertisingInterval,
+            interval.lowerBound.slots < 0x20 || interval.upperBound.slots > 0x4000
+        {
             throw .invalidArgument(operation, "An advertising interval is 20 ms to 10.24 s long.")
         }
-        return UInt16(clamping: shortest)...UInt16(clamping: longest)
+        if let phys, !phys.contains(.le1M) || !phys.isSubset(of: [.le1M, .le2M, .leCoded]) {
+            throw .invalidArgument(operation, "The PHYs of an adapter are LE 1M and, optionally, LE 2M and LE Coded.")
+        }
     }
 }
 
 extension Duration {
     /// The duration in units of 0.625 ms.
-    fileprivate var slots: Int64 { clampedNanoseconds / 625_000 }
+    package var slots: Int64 { clampedNanoseconds / 625_000 }
+    package var milliseconds: Int64 { clampedNanoseconds / 1_000_000 }
 }

@@ -6,13 +6,8 @@ import Synchronization
 public struct AdapterID: Hashable, Sendable, CustomStringConvertible {
     /// The name that the host gives the adapter; the kernel's are `hci0`, `hci1` …
     public let description: String
-    /// The number by which the host finds the adapter.
-    package let number: UInt16
 
-    package init(_ name: String, number: UInt16) { (description, self.number) = (name, number) }
-
-    /// The adapter hciN of a kernel.
-    package init(hci number: UInt16) { self.init("hci\(number)", number: number) }
+    package init(_ name: String) { description = name }
 }
 
 /// The identity, version, features and state of an adapter.
@@ -36,30 +31,24 @@ public struct AdapterInformation: Hashable, Identifiable, Sendable {
     /// The public address with which the controller answered before, if it has another one without having been unplugged.
     package var formerAddress: BluetoothAddress?
     /// Whether the adapter is off because rfkill blocks it by software.
-    public var isSoftBlocked: Bool
+    public var isSoftBlocked = false
     /// Whether the adapter is off because a hardware switch or the firmware blocks it (rfkill).
-    public var isHardBlocked: Bool
+    public var isHardBlocked = false
 
     /// Creates the information from its parts.
     package init(
-        id: AdapterID, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
-        manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedFeatures: AdapterFeatures,
-        activeFeatures: AdapterFeatures, isSoftBlocked: Bool = false, isHardBlocked: Bool = false
+        id: AdapterID, publicAddress: BluetoothAddress, manufacturer: CompanyIdentifier, version: UInt8,
+        localName: String, supportedFeatures: AdapterFeatures, activeFeatures: AdapterFeatures
     ) {
         self.id = id
         self.publicAddress = publicAddress
-        self.staticAddress = staticAddress
         self.manufacturer = manufacturer
         self.version = version
         self.localName = localName
         self.supportedFeatures = supportedFeatures
         self.activeFeatures = activeFeatures
-        self.isSoftBlocked = isSoftBlocked
-        self.isHardBlocked = isHardBlocked
     }
 
-    /// The number by which the host finds the adapter.
-    package var index: UInt16 { id.number }
     /// The host's name for the adapter: `hci0`.
     public var name: String { id.description }
     /// The identity address: the public one unless the adapter has none. It is also the address on the air unless the
@@ -78,10 +67,10 @@ public struct AdapterInformation: Hashable, Identifiable, Sendable {
 
     /// The Bluetooth specification's own version number, such as `5.0`.
     public var versionName: String {
-        let names = [
-            "1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3", "5.4", "6.0",
-        ]
-        return names.indices.contains(Int(version)) ? names[Int(version)] : "unknown (\(version))"
+        codeName(
+            version,
+            ["1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3", "5.4", "6.0"])
+            ?? "unknown (\(version))"
     }
 }
 
@@ -141,7 +130,7 @@ public enum AdapterSelector: Hashable, Sendable {
     case address(BluetoothAddress)
 
     /// The kernel's adapter hciN, by its number.
-    public static func index(_ number: UInt16) -> AdapterSelector { .id(AdapterID(hci: number)) }
+    public static func index(_ number: UInt16) -> AdapterSelector { .id(AdapterID("hci\(number)")) }
 
     /// Parses `hci0`, `0` or an address; nil for anything else.
     public init?(_ text: some StringProtocol) {

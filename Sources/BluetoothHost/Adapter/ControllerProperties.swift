@@ -66,8 +66,8 @@ public struct ControllerProperties: Hashable, Sendable {
 
     /// The names of the LE features; a feature without a name here is `bit N`.
     public var featureNames: [String] {
-        (0..<64).filter { lowEnergyFeatures >> UInt64($0) & 1 == 1 }.map { bit in
-            Self.names.indices.contains(bit) ? Self.names[bit] : "bit \(bit)"
+        (0..<64).filter { lowEnergyFeatures >> UInt64($0) & 1 == 1 }.map {
+            codeName($0, Self.names) ?? "bit \($0)"
         }
     }
 

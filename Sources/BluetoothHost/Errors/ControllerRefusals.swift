@@ -10,10 +10,8 @@ extension BluetoothError {
 
     /// The same problem as an error of the caller's operation.
     package func about(_ operation: Operation) -> BluetoothError {
-        var error = self
-        error.operation = operation
-        if case .controller(let status) = cause, code == .failed { error = .linkProcedure(operation, status) }
-        return error
+        if case .controller(let status) = cause, code == .failed { return .linkProcedure(operation, status) }
+        return during(operation)
     }
 
     /// The error for a link procedure that a controller refused, the peer's or ours.

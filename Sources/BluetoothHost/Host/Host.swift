@@ -28,8 +28,8 @@ package protocol Host: AnyObject {
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdapterDefaults
 
-    /// Changes the adapter's defaults, which apply until they are replaced.
-    /// - Throws: `.invalidArgument` with nothing changed, `.notPermitted`, `.unsupported`, `.timedOut`, `.cancelled`.
+    /// Changes the adapter's defaults, within the specification's ranges, which apply until they are replaced.
+    /// - Throws: `.notPermitted`, `.unsupported`, `.timedOut`, `.cancelled`.
     nonisolated(nonsending) func setDefaults(
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)

@@ -1,4 +1,5 @@
 import BluetoothAdvertising
+import BluetoothPrimitives
 
 /// The state of an advertising set.
 public enum AdvertisingState: Hashable, Sendable {
@@ -10,20 +11,44 @@ public enum AdvertisingState: Hashable, Sendable {
     case ended(BluetoothError)
 }
 
-/// The parameters of an advertising set that the host has chosen.
-package struct AdvertisingSetParameters: Sendable {
-    package var payloads = AdvertisingPayloads([])
-    /// The transmit power in dBm, if one can be requested.
-    package var transmitPower: Int?
-    /// The host's instance number, as other tools show it; nil while there is none.
-    package var instance: UInt8?
+/// The limits of an adapter's advertising sets.
+package struct AdvertisingLimits: Sendable {
+    /// The maximum lengths of the data in bytes, in the format with more room.
+    package var advertisingData = AdvertisementDataBuilder.legacyCapacity
+    package var scanResponse = AdvertisementDataBuilder.legacyCapacity
+    /// Whether a transmit power can be requested.
+    package var canSetTransmitPower = false
+    /// Whether the data can include the transmit power.
+    package var canIncludeTransmitPower = false
+    /// The PHYs of the extended format; empty if the adapter has only the legacy one.
+    package var phys: LEPHYSet = []
+    /// The number of sets, and of those in use.
+    package var count = 1
+    package var countInUse = 0
 
     package init() {}
 }
 
+/// A request for an advertising set, arranged for the limits of the adapter.
+package struct AdvertisingRequest: Hashable, Sendable {
+    /// The data, to which the host adds the flags and the transmit power.
+    package let payloads: AdvertisingPayloads
+    package let discoverability: AdvertisementContent.Discoverability
+    package let includesTransmitPower: Bool
+    /// The parameters, within the specification's ranges.
+    package let options: AdvertisingOptions
+
+    package init(_ payloads: AdvertisingPayloads, of content: AdvertisementContent, _ options: AdvertisingOptions) {
+        (self.payloads, self.options) = (payloads, options)
+        (discoverability, includesTransmitPower) = (content.discoverability, content.includesTransmitPower)
+    }
+}
+
 /// An event of an advertising set.
-package enum AdvertisingEvent {
-    case parameters(AdvertisingSetParameters)
+package enum AdvertisingEvent: Hashable {
+    /// The host's instance number, as other tools show it, nil while there is none; and the transmit power in dBm that
+    /// the controller uses.
+    case parameters(instance: UInt8?, transmitPower: Int?)
     /// The state changed; after ``AdvertisingState/ended(_:)`` only ``removed`` follows.
     case state(AdvertisingState)
     /// The last request was applied, or failed with this error.
@@ -38,20 +63,17 @@ package enum AdvertisingEvent {
 /// its state.
 // Lives on the loop, with the session.
 package protocol HostAdvertising: AnyObject {
-    /// Declares a set, in place of an earlier content of `id`; ``AdvertisingEvent/applied(_:)`` follows, or the end.
-    func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64)
+    /// The limits of the adapter's sets, which it keeps, and the number of those in use.
+    nonisolated(nonsending) func limits(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdvertisingLimits
 
-    /// Restores the content of `id` before a change that failed or was withdrawn.
-    func revert(_ id: UInt64, to content: AdvertisementContent)
+    /// Declares a set, in place of an earlier request for `id`; ``AdvertisingEvent/applied(_:)`` follows, or the end.
+    func advertise(_ request: AdvertisingRequest, as id: UInt64)
 
     /// Stops a set for this reason; ``AdvertisingEvent/removed`` follows.
     func stop(_ id: UInt64, _ reason: BluetoothError)
 
     /// Removes the sets of other programs and returns their number.
-    nonisolated(nonsending) func removeForeign(
-        _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Int
-
-    /// The number of advertising sets, and of those in use; nil if they cannot be counted.
-    nonisolated(nonsending) func capacity() async -> (count: Int, inUse: Int)?
+    nonisolated(nonsending) func removeForeign() async throws(BluetoothError) -> Int
 }

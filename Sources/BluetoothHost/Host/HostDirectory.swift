@@ -9,7 +9,7 @@ import BluetoothPrimitives
 package protocol HostDirectory: AnyObject {
     var loop: EventLoop { get }
 
-    /// The present adapters, lowest number first.
+    /// The present adapters, in the host's order.
     var adapters: [AdapterInformation] { get }
 
     /// The receiver of the changes from now on; not retained.

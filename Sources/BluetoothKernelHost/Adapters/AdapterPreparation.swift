@@ -14,18 +14,6 @@ struct AdapterPreparation {
     /// The privacy mode of the adapters; nil leaves it as it is.
     var privacy: PrivacyMode?
 
-    /// The kernel's information about an adapter; nil when there is none with this index.
-    private nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
-        -> AdapterInformation?
-    {
-        do {
-            return AdapterInformation(
-                try await management.send(ManagementReadControllerInformation(), to: index), index: index)
-        } catch  where error.code == .noAdapter {
-            return nil
-        }
-    }
-
     /// Brings an adapter into the state in which LE works, as far as `power` allows, and returns its information.
     ///
     /// On a dual-mode controller LE stays off until `Set LE`, and a controller without a public address cannot be
@@ -63,11 +51,16 @@ struct AdapterPreparation {
             if wasPowered, power != .leave { await powerOnAgain(information.index) }
             throw error
         }
-        guard let now = try await self.information(information.index) else { throw .noAdapter(operation) }
-        guard now.publicAddress == information.publicAddress else {
-            throw .addressChanged(operation, from: information.publicAddress, to: now.publicAddress)
+        let now: ControllerInformation
+        do {
+            now = try await management.send(ManagementReadControllerInformation(), to: information.index)
+        } catch {
+            throw error.code == .noAdapter ? .noAdapter(operation) : error
         }
-        information.activeFeatures = now.activeFeatures
+        guard now.address == information.publicAddress else {
+            throw .addressChanged(operation, from: information.publicAddress, to: now.address)
+        }
+        information.activeFeatures = AdapterFeatures(now.currentSettings)
         return information
     }
 
@@ -81,7 +74,7 @@ struct AdapterPreparation {
         _ information: AdapterInformation, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         do throws(BluetoothError) {
-            try await setPowered(true, information.index)
+            try await management.sendWhenIdle(ManagementSetPowered(true), to: information.index)
         } catch {
             // The kernel reports only "failed" when a radio switch keeps the adapter off.
             try checkRadioSwitch(information, operation)
@@ -113,7 +106,7 @@ struct AdapterPreparation {
                     remedy: BluetoothError.remedy(
                         inCode: "Adapter.open(power: .powerOn) powers it off and on.", orRun: "power off"))
             }
-            try await setPowered(false, information.index)
+            try await management.sendWhenIdle(ManagementSetPowered(false), to: information.index)
             information.activeFeatures.remove(.powered)
         }
         let isFree = !information.isPowered && !information.activeFeatures.contains(.staticAddress)
@@ -163,11 +156,6 @@ struct AdapterPreparation {
             information.publicAddress.isZero
             ? kernel.port(ofAdapter: information.index) : "\(information.publicAddress)"
         return await store.localIdentity(ofAdapterAt: place, orMake: makes)
-    }
-
-    /// Powers an adapter on or off.
-    nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
-        try await management.sendWhenIdle(ManagementSetPowered(isOn), to: index)
     }
 
     private func checkRadioSwitch(
@@ -221,8 +209,18 @@ extension BluetoothError {
     package static let softBlockRemedy = "Fix: sudo rfkill unblock bluetooth"
 }
 
+extension AdapterID {
+    /// The adapter hciN.
+    package init(hci index: UInt16) { self.init("hci\(index)") }
+
+    /// N of hciN, or no adapter's for an identity of another source.
+    package var index: UInt16 { UInt16(description.dropFirst(3)) ?? ManagementPacket.noController }
+}
+
 // Values read from the kernel.
 extension AdapterInformation {
+    package var index: UInt16 { id.index }
+
     /// The information that the management interface returns about an adapter.
     package init(_ read: ControllerInformation, index: UInt16) {
         self.init(

@@ -15,11 +15,9 @@ extension Diagnosis {
             return diagnosis
         }
         diagnosis.findings.append(kernelFinding(environment))
-        do {
+        do throws(BluetoothError) {
             diagnosis.adapters = try await list()
-            if diagnosis.adapters.isEmpty {
-                diagnosis.findings.append(finding("adapters", .noAdapter(.init("list adapters"))))
-            }
+            if diagnosis.adapters.isEmpty { throw .noAdapter(.init("list adapters")) }
         } catch {
             diagnosis.findings.append(finding("adapters", error))
         }
@@ -50,15 +48,12 @@ extension Diagnosis {
     }
 
     private static func adapterFindings(_ adapter: AdapterInformation) -> [Finding] {
-        var findings: [Finding] = []
         let facts = "\(adapter.address), Bluetooth \(adapter.versionName), \(adapter.manufacturer)"
-        if !adapter.isLowEnergySupported {
-            findings.append(
-                Finding(
-                    adapter.name, .warning, "\(facts): no LE", remedy: "Use an adapter with Bluetooth 4.0 or later."))
-            return findings
+        guard adapter.isLowEnergySupported else {
+            let remedy = "Use an adapter with Bluetooth 4.0 or later."
+            return [Finding(adapter.name, .warning, "\(facts): no LE", remedy: remedy)]
         }
-        findings.append(Finding(adapter.name, .good, facts))
+        var findings = [Finding(adapter.name, .good, facts)]
         if case .blocked(let isHard) = adapter.state {
             findings.append(
                 Finding(

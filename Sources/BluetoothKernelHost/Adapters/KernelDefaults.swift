@@ -48,7 +48,6 @@ final class KernelDefaults {
         _ defaults: AdapterDefaults, on index: UInt16, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         let parameters = try defaults.systemParameters(operation)
-        try defaults.checkPHYs(operation)
         // First, since this fails if the controller lacks one.
         if let phys = defaults.phys {
             try await phyPolicy.select(phys, operation)
@@ -100,8 +99,7 @@ extension AdapterDefaults {
         }
     }
 
-    /// The kernel's parameters; throws `.invalidArgument` for values outside the specification's ranges, which the
-    /// kernel does not check.
+    /// The kernel's parameters.
     fileprivate func systemParameters(
         _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> [SystemParameter] {
@@ -114,21 +112,23 @@ extension AdapterDefaults {
                 SystemParameter(.supervisionTimeout, connection.supervisionTimeout),
             ]
         }
-        if let scan = try connectScan(operation) {
+        if let interval = connectScanInterval?.slots, let window = connectScanWindow?.slots {
             // The first pair is for devices that the kernel itself connects to whenever they advertise, the second for those
             // that a program connects to.
             all += [
-                SystemParameter(.autoConnectScanInterval, scan.interval),
-                SystemParameter(.autoConnectScanWindow, scan.window),
-                SystemParameter(.connectScanInterval, scan.interval),
-                SystemParameter(.connectScanWindow, scan.window),
+                SystemParameter(.autoConnectScanInterval, UInt16(clamping: interval)),
+                SystemParameter(.autoConnectScanWindow, UInt16(clamping: window)),
+                SystemParameter(.connectScanInterval, UInt16(clamping: interval)),
+                SystemParameter(.connectScanWindow, UInt16(clamping: window)),
             ]
         }
-        if let limit = try connectMilliseconds(operation) { all.append(SystemParameter(.connectTimeout, limit)) }
-        if let slots = try advertisingSlots(operation) {
+        if let limit = connectTimeout?.milliseconds {
+            all.append(SystemParameter(.connectTimeout, UInt16(clamping: limit)))
+        }
+        if let interval = advertisingInterval {
             all += [
-                SystemParameter(.advertisingIntervalMinimum, slots.lowerBound),
-                SystemParameter(.advertisingIntervalMaximum, slots.upperBound),
+                SystemParameter(.advertisingIntervalMinimum, UInt16(clamping: interval.lowerBound.slots)),
+                SystemParameter(.advertisingIntervalMaximum, UInt16(clamping: interval.upperBound.slots)),
             ]
         }
         return all

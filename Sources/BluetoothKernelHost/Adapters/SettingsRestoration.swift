@@ -13,18 +13,17 @@ package enum SettingsRestoration {
     ) -> [AnyManagementCommand] {
         let lost = former.subtracting(now)
         let gained = now.subtracting(former)
-        var commands: [AnyManagementCommand] = []
-        if gained.contains(.secureConnections) { commands.append(.init(ManagementSetSecureConnections(.off))) }
-        if gained.contains(.secureSimplePairing) { commands.append(.init(ManagementSetSecureSimplePairing(false))) }
-        if lost.contains(.secureSimplePairing) { commands.append(.init(ManagementSetSecureSimplePairing(true))) }
-        if lost.contains(.secureConnections) { commands.append(.init(ManagementSetSecureConnections(.on))) }
-        if gained.contains(.bondable) { commands.append(.init(ManagementSetBondable(false))) }
-        if lost.contains(.bondable) { commands.append(.init(ManagementSetBondable(true))) }
-        if gained.contains(.staticAddress), !now.contains(.powered) {
-            commands.append(.init(ManagementSetStaticAddress(.zero)))
-        }
-        if gained.contains(.lowEnergy) { commands.append(.init(ManagementSetLowEnergy(false))) }
-        if lost.contains(.lowEnergy) { commands.append(.init(ManagementSetLowEnergy(true))) }
-        return commands
+        let commands: [(isNeeded: Bool, command: AnyManagementCommand)] = [
+            (gained.contains(.secureConnections), .init(ManagementSetSecureConnections(.off))),
+            (gained.contains(.secureSimplePairing), .init(ManagementSetSecureSimplePairing(false))),
+            (lost.contains(.secureSimplePairing), .init(ManagementSetSecureSimplePairing(true))),
+            (lost.contains(.secureConnections), .init(ManagementSetSecureConnections(.on))),
+            (gained.contains(.bondable), .init(ManagementSetBondable(false))),
+            (lost.contains(.bondable), .init(ManagementSetBondable(true))),
+            (gained.contains(.staticAddress) && !now.contains(.powered), .init(ManagementSetStaticAddress(.zero))),
+            (gained.contains(.lowEnergy), .init(ManagementSetLowEnergy(false))),
+            (lost.contains(.lowEnergy), .init(ManagementSetLowEnergy(true))),
+        ]
+        return commands.filter(\.isNeeded).map(\.command)
     }
 }

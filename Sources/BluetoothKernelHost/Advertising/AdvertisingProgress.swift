@@ -2,7 +2,7 @@ import BluetoothHost
 
 /// The state of an advertising set relative to the kernel.
 ///
-/// A state machine: inputs go in, actions come out; ``KernelAdvertising`` performs them.
+/// A state machine: inputs go in, events for the set's user come out.
 struct AdvertisingProgress: Hashable {
     /// The continuation after a set that is being sent has been sent.
     enum Sequel: Hashable {
@@ -36,7 +36,7 @@ struct AdvertisingProgress: Hashable {
         /// The content has changed, or a connection has stopped the set.
         case resend
         case beginSending
-        /// The set uses this instance; nil when the kernel removed it after a refusal, or is about to.
+        /// The set uses this instance; nil after a refusal, when the kernel has removed it or is about to.
         case use(UInt8?)
         case sent
         case refused(BluetoothError)
@@ -47,14 +47,6 @@ struct AdvertisingProgress: Hashable {
         case retry
         case linkEnded
         case adapterLeft(BluetoothError, isAbsent: Bool, resumes: Bool)
-        case end(BluetoothError)
-    }
-
-    enum Action: Hashable {
-        case report(AdvertisingState)
-        /// Resumes the callers that wait for the kernel to apply the set.
-        case settle(BluetoothError?)
-        /// Ends the set for its user and for waiting callers.
         case end(BluetoothError)
     }
 
@@ -94,7 +86,7 @@ struct AdvertisingProgress: Hashable {
     /// The time until a refused set is sent again.
     static let retryInterval = Duration.seconds(10)
 
-    mutating func receive(_ input: Input) -> [Action] {
+    mutating func receive(_ input: Input) -> [AdvertisingEvent] {
         switch (state, input) {
         case (.ended, .use(let instance)): state = .ended(instance: instance)
         case (.ended, .instanceRemoved), (.ended, .adapterLeft(_, isAbsent: true, _)): state = .ended(instance: nil)
@@ -102,14 +94,14 @@ struct AdvertisingProgress: Hashable {
         case (.sending(let instance, let sequel), let input): return receive(input, sending: instance, sequel)
         case (_, .end(let reason)), (.lost, .lossExplained(let reason)):
             state = .ended(instance: instance)
-            return [.end(reason)]
+            return [.state(.ended(reason))]
         case (_, .adapterLeft(let reason, let isAbsent, let resumes)):
             guard hasBegun, resumes else {
                 state = .ended(instance: isAbsent ? nil : instance)
-                return [.end(reason)]
+                return [.state(.ended(reason))]
             }
             state = .pending(instance: isAbsent ? nil : instance)
-            return [.report(.waiting(reason)), .settle(reason)]
+            return [.state(.waiting(reason)), .applied(reason)]
         case (.pending(let instance), .beginSending): state = .sending(instance: instance, then: .nothing)
         case (.pending, .instanceRemoved): state = .pending(instance: nil)
         case (.advertising, .instanceRemoved): state = .lost
@@ -122,30 +114,30 @@ struct AdvertisingProgress: Hashable {
         return []
     }
 
-    private mutating func receive(_ input: Input, sending instance: UInt8?, _ sequel: Sequel) -> [Action] {
+    private mutating func receive(_ input: Input, sending instance: UInt8?, _ sequel: Sequel) -> [AdvertisingEvent] {
         switch input {
         case .use(let instance): state = .sending(instance: instance, then: sequel)
         case .sent: return sent(instance, sequel)
-        case .refused(let error): return refused(error, instance, sequel)
+        case .refused(let error): return refused(error, sequel)
         case .resend, .instanceRemoved, .linkEnded:
             state = .sending(instance: instance, then: sequel.following(input))
         case .adapterLeft(let reason, let isAbsent, let resumes):
             let instance = isAbsent ? nil : instance
             guard sequel != .remove, hasBegun, resumes else {
                 state = .sending(instance: instance, then: .remove)
-                return sequel == .remove ? [] : [.end(reason)]
+                return sequel == .remove ? [] : [.state(.ended(reason))]
             }
             state = .sending(instance: instance, then: .resend)
-            return [.report(.waiting(reason)), .settle(reason)]
+            return [.state(.waiting(reason)), .applied(reason)]
         case .end(let reason):
             state = .sending(instance: instance, then: .remove)
-            return sequel == .remove ? [] : [.end(reason)]
+            return sequel == .remove ? [] : [.state(.ended(reason))]
         case .beginSending, .lossExplained, .retry: break
         }
         return []
     }
 
-    private mutating func sent(_ instance: UInt8?, _ sequel: Sequel) -> [Action] {
+    private mutating func sent(_ instance: UInt8?, _ sequel: Sequel) -> [AdvertisingEvent] {
         switch (sequel, instance) {
         case (.remove, _):
             state = .ended(instance: instance)
@@ -157,28 +149,25 @@ struct AdvertisingProgress: Hashable {
         case (_, let instance?):
             hasBegun = true
             state = .advertising(instance: instance)
-            return [.report(.advertising), .settle(nil)]
+            return [.state(.advertising), .applied(nil)]
         }
     }
 
-    private mutating func refused(_ error: BluetoothError, _ instance: UInt8?, _ sequel: Sequel) -> [Action] {
-        switch (sequel, instance) {
-        case (.remove, _):
-            state = .ended(instance: instance)
+    /// The kernel does not have the set, which was taken back if it had an instance.
+    private mutating func refused(_ error: BluetoothError, _ sequel: Sequel) -> [AdvertisingEvent] {
+        switch sequel {
+        case .remove:
+            state = .ended(instance: nil)
             return []
         case _ where !hasBegun:
-            state = .ended(instance: instance)
-            return [.end(error)]
-        case (.resend, _):
-            state = .pending(instance: instance)
+            state = .ended(instance: nil)
+            return [.state(.ended(error))]
+        case .resend:
+            state = .pending(instance: nil)
             return []
-        case (.nothing, let instance?), (.retry, let instance?):
-            // The kernel was not sent the set and still has its predecessor.
-            state = .advertising(instance: instance)
-            return [.settle(error)]
-        case (_, _):
+        case .nothing, .retry, .resendIfSent:
             state = sequel == .retry ? .pending(instance: nil) : .refused
-            return [.report(.waiting(error)), .settle(error)]
+            return [.state(.waiting(error)), .applied(error)]
         }
     }
 }

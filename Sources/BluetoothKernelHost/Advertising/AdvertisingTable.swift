@@ -1,4 +1,3 @@
-import BluetoothAdvertising
 import BluetoothHost
 import BluetoothLoop
 
@@ -6,12 +5,10 @@ import BluetoothLoop
 struct AdvertisingTable {
     /// An advertising set.
     struct Entry {
-        /// The content to send, and the content that the kernel accepted last.
-        var content: AdvertisementContent
-        var sent: AdvertisementContent?
-        let options: AdvertisingOptions
+        var request: AdvertisingRequest
         var progress = AdvertisingProgress()
-        var parameters = AdvertisingSetParameters()
+        /// The transmit power that the kernel has reported.
+        var transmitPower: Int?
         /// Shows other programs that the instance has one.
         var mark: (any AnyObject & Sendable)?
         /// The timer of a state with a time limit.

@@ -1,4 +1,3 @@
-import BluetoothAdvertising
 import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
@@ -8,13 +7,11 @@ import BluetoothManagement
 /// The advertising of a program on an adapter: sends the changes to the kernel and follows its events.
 //
 // Lives on the loop, with the session.
-// Holds more than ten variables: most are what it is given to send one table of sets.
 final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let management: ManagementClient
     private let kernel: any BluetoothKernel
-    private let instances: AdvertisingInstances
     private let log: Logger
     private var table = AdvertisingTable()
     /// The task that sends changes to the kernel; nil while there are none.
@@ -25,10 +22,11 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
     init(of adapter: AdapterRecord, on kernel: any BluetoothKernel, by management: ManagementClient, log: Logger) {
         mark = management.loop.components.mark("KernelAdvertising")
         (self.adapter, self.kernel, self.management, self.log) = (adapter, kernel, management, log)
-        instances = AdvertisingInstances(of: adapter, by: management)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
         try? management.follow(self)
     }
+
+    private var index: UInt16 { adapter.information.index }
 
     private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
 
@@ -38,23 +36,23 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
 
     // MARK: Declaring
 
-    func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
-        if table[id] == nil {
-            table[id] = .init(content: content, options: options)
-        } else {
-            table[id]?.content = content
-            advance(id, .resend)
+    nonisolated(nonsending) func limits(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdvertisingLimits {
+        do {
+            return try await features().limits(table.instances)
+        } catch {
+            throw error.code == .cancelled ? .cancelled(operation) : error
         }
-        applyPendingChanges()
     }
 
-    func revert(_ id: UInt64, to content: AdvertisementContent) {
-        guard var entry = table[id] else { return }
-        entry.content = content
-        table[id] = entry
-        // The kernel was not sent content that cannot be encoded.
-        if case .advertising = entry.progress.state, entry.sent == content { return }
-        advance(id, .resend)
+    func advertise(_ request: AdvertisingRequest, as id: UInt64) {
+        if table[id] == nil {
+            table[id] = .init(request: request)
+        } else {
+            table[id]?.request = request
+            advance(id, .resend)
+        }
         applyPendingChanges()
     }
 
@@ -63,22 +61,21 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         applyPendingChanges()
     }
 
-    nonisolated(nonsending) func removeForeign(
-        _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Int {
-        try await instances.removeAll(where: { !table.instances.contains($0) && marks.isLeft($0) }, operation)
-    }
-
-    nonisolated(nonsending) func capacity() async -> (count: Int, inUse: Int)? {
-        guard let features = try? await instances.features(.init("read the advertising sets")) else { return nil }
-        // The kernel does not list an instance whose number exceeds their count.
-        return (Int(features.maximumInstances), table.instances.union(features.instances).count)
+    nonisolated(nonsending) func removeForeign() async throws(BluetoothError) -> Int {
+        let features = try await features()
+        var count = 0
+        // The kernel does not list all instances, so each number is tried; it reports one that does not exist.
+        for instance in 1...max(1, features.maximumInstances) {
+            let isForeign = !table.instances.contains(instance) && marks.isLeft(instance)
+            if isForeign, try await remove(instance) { count += 1 }
+        }
+        return count
     }
 
     // MARK: Events
 
     func receive(_ notice: AdapterNotice) {
-        let own = adapter.information.index
+        let own = index
         switch notice {
         case .advertisingRemoved(own, let instance):
             table.leftovers.remove(instance)
@@ -86,8 +83,8 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         case .connected(own, isByPeer: true):
             // The event does not name the set to which the central has connected.
             for id in table.ids {
-                guard let entry = table[id], entry.progress.hasBegun, entry.options.kind == .connectable,
-                    entry.options.continuesWhileConnected
+                guard let entry = table[id], entry.progress.hasBegun, entry.request.options.kind == .connectable,
+                    entry.request.options.continuesWhileConnected
                 else { continue }
                 advance(id, .resend)
             }
@@ -107,7 +104,7 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         if isAbsent { table.leftovers = [] }
         table.leftoverTimer = nil
         for id in table.ids {
-            let resumes = comesBack || table[id]?.options.whenAdapterUnavailable == .resume
+            let resumes = comesBack || table[id]?.request.options.whenAdapterUnavailable == .resume
             advance(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
         }
         applyPendingChanges()
@@ -128,31 +125,29 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         // No more answers are awaited from now on.
         if adapter.state.isReady {
             for instance in table.leftovers {
-                management.sendLast(ManagementRemoveAdvertising(instance), to: adapter.information.index)
+                management.sendLast(ManagementRemoveAdvertising(instance), to: index)
             }
         }
         for id in table.ids { advance(id, .end(reason)) }
         applyPendingChanges()
     }
 
-    /// Feeds an input to a set's state machine and performs the actions.
+    /// Feeds an input to a set's state machine and reports the events.
     private func advance(_ id: UInt64, _ input: AdvertisingProgress.Input) {
         guard var entry = table[id] else { return }
         let before = entry.progress.state
-        let actions = entry.progress.receive(input)
+        let events = entry.progress.receive(input)
         if entry.progress.state != before { entry.timer = timer(of: id, for: entry.progress) }
-        let isRenumbered = entry.parameters.instance != entry.progress.instance
-        entry.parameters.instance = entry.progress.instance
+        let isRenumbered = table[id]?.progress.instance != entry.progress.instance
         if isRenumbered { entry.mark = entry.progress.instance.flatMap { marks.hold(.advertising, $0) } }
         table[id] = entry
-        if isRenumbered { report(id, .parameters(entry.parameters)) }
-        for action in actions {
-            switch action {
-            case .report(let state): report(id, .state(state))
-            case .settle(let error): report(id, .applied(error))
-            case .end(let reason): report(id, .state(.ended(reason)))
-            }
-        }
+        if isRenumbered { reportParameters(of: id) }
+        for event in events { report(id, event) }
+    }
+
+    private func reportParameters(of id: UInt64) {
+        guard let entry = table[id] else { return }
+        report(id, .parameters(instance: entry.progress.instance, transmitPower: entry.transmitPower))
     }
 
     private func timer(of id: UInt64, for progress: AdvertisingProgress) -> LoopTimer? {
@@ -206,11 +201,27 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         report(id, .removed)
     }
 
+    private nonisolated(nonsending) func features() async throws(BluetoothError) -> AdvertisingFeatures {
+        try await management.sendWhenIdle(ManagementReadAdvertisingFeatures(), to: index)
+    }
+
+    /// Removes an instance; false when there was none.
+    @discardableResult
+    private nonisolated(nonsending) func remove(_ instance: UInt8) async throws(BluetoothError) -> Bool {
+        do throws(BluetoothError) {
+            try await management.sendWhenIdle(ManagementRemoveAdvertising(instance), to: index)
+            return true
+        } catch {
+            guard error.cause == .management(.invalidParameters) else { throw error }
+            return false
+        }
+    }
+
     /// Removes an instance; one that no longer exists is no error.
     private nonisolated(nonsending) func removeInstance(_ instance: UInt8) async {
         table.leftovers.remove(instance)
         do throws(BluetoothError) {
-            try await instances.remove(instance)
+            try await remove(instance)
         } catch {
             log.debug("\(error)")
             guard adapter.state != .absent else { return }
@@ -247,23 +258,25 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
 
     /// Sends a set to the kernel, for the first time or again.
     private nonisolated(nonsending) func put(_ id: UInt64) async throws(BluetoothError) {
-        let features = try await instances.features(operation)
-        guard let entry = table[id], !entry.progress.hasEnded else { return }
-        if table.ids == [id], !entry.progress.hasBegun { reportLeftovers(features) }
-        let flags = try features.flags(entry.content, entry.options, operation)
-        let plan = try AdvertisingPlan(entry.content, entry.options, features.limits, operation)
-        let own = entry.progress.instance
-        let instance = if let own { own } else { try features.freeInstance(table.instances, operation) }
-        advance(id, .use(instance))
+        if table[id]?.progress.instance == nil {
+            let features = try await features()
+            guard let progress = table[id]?.progress, !progress.hasEnded else { return }
+            if table.ids == [id], !progress.hasBegun { reportLeftovers(features) }
+            advance(id, .use(try features.freeInstance(table.instances, operation)))
+        }
+        guard let entry = table[id], let instance = entry.progress.instance else { return }
         do throws(BluetoothError) {
-            let power = try await instances.put(plan, flags, as: instance, operation)
-            guard var now = table[id] else { return }
-            now.sent = entry.content
-            now.parameters.payloads = plan.payloads
-            now.parameters.transmitPower = features.limits.canSetTransmitPower ? power : nil
-            table[id] = now
-            report(id, .parameters(now.parameters))
+            let limits = try await management.sendWhenIdle(
+                ManagementAddExtendedAdvertisingParameters(entry.request, as: instance), to: index)
+            let payloads = entry.request.payloads
+            try await management.sendWhenIdle(
+                ManagementAddExtendedAdvertisingData(
+                    instance: instance, advertisingData: payloads.advertising, scanResponse: payloads.scanResponse),
+                to: index)
+            table[id]?.transmitPower = Int(limits.transmitPower)
+            reportParameters(of: id)
         } catch {
+            // It is removed, or only half configured.
             if table[id]?.progress.instance == instance {
                 advance(id, .use(nil))
                 await removeInstance(instance)

@@ -10,8 +10,8 @@ import Synchronization
 /// A component of the adapter's session.
 final class AdvertisingSets {
     private struct Entry {
-        var content: AdvertisementContent
-        let options: AdvertisingOptions
+        var request: AdvertisingRequest
+        let limits: AdvertisingLimits
         let record: AdvertisingRecord
         /// The callers that wait until the host has applied the last change.
         var waiters = WaiterList<Void, BluetoothError>()
@@ -32,16 +32,18 @@ final class AdvertisingSets {
 
     /// Creates an advertising set; returns once it is on the air.
     nonisolated(nonsending) func begin(
-        _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
+        _ content: AdvertisementContent, _ options: AdvertisingOptions, within limits: AdvertisingLimits,
+        _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
         if Task.isCancelled { throw .cancelled(operation) }
+        let request = try AdvertisingRequest(content, options, within: limits, operation)
         let record = AdvertisingRecord(operation, on: loop)
         nextID += 1
         let id = nextID
-        entries[id] = Entry(content: content, options: options, record: record)
+        entries[id] = Entry(request: request, limits: limits, record: record)
         // Before any device can connect.
         offerConnections()
-        host.advertise(content, options, as: id)
+        host.advertise(request, as: id)
         do {
             try await waitUntilApplied(id, operation)
         } catch {
@@ -56,18 +58,21 @@ final class AdvertisingSets {
     ) async throws(BluetoothError) {
         if case .ended(let reason) = record.state.value { throw reason }
         guard let entry = entries[id] else { throw .cancelled(record.operation) }
-        entries[id]?.content = content
-        host.advertise(content, entry.options, as: id)
+        let request = try AdvertisingRequest(content, entry.request.options, within: entry.limits, record.operation)
+        declare(request, as: id)
         do {
             try await waitUntilApplied(id, record.operation)
         } catch {
             // The former content remains, unless another call has replaced it meanwhile.
-            if entries[id]?.content == content {
-                entries[id]?.content = entry.content
-                host.revert(id, to: entry.content)
-            }
+            if entries[id]?.request == request { declare(entry.request, as: id) }
             throw error
         }
+    }
+
+    /// Replaces a set's request.
+    private func declare(_ request: AdvertisingRequest, as id: UInt64) {
+        entries[id]?.request = request
+        host.advertise(request, as: id)
     }
 
     nonisolated(nonsending) func stop(_ id: UInt64) async {
@@ -106,12 +111,20 @@ final class AdvertisingSets {
     }
 
     func handle(_ event: AdvertisingEvent, of id: UInt64) {
-        guard let record = entries[id]?.record else { return }
+        guard let entry = entries[id] else { return }
+        let record = entry.record
         switch event {
-        case .parameters(let parameters): record.parameters.withLock { $0 = parameters }
+        case .parameters(let instance, let power):
+            record.parameters.withLock {
+                $0.instance = instance
+                $0.transmitPower = entry.limits.canSetTransmitPower ? power : nil
+            }
         case .state(.ended(let reason)): end(id, reason)
         case .state(let state): record.state.set(state)
-        case .applied(let error): entries[id]?.waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
+        case .applied(let error?): entries[id]?.waiters.failAll(error)
+        case .applied(nil):
+            record.parameters.withLock { $0.payloads = entry.request.payloads }
+            entries[id]?.waiters.succeedAll()
         case .removed:
             var waiters = entries.removeValue(forKey: id)?.waiters
             waiters?.succeedAll()
@@ -127,7 +140,7 @@ final class AdvertisingSets {
 
     private func offerConnections() {
         incoming.isAdvertised = entries.values.contains {
-            !$0.record.hasEnded && $0.options.kind == .connectable
+            !$0.record.hasEnded && $0.request.options.kind == .connectable
         }
         incoming.offersChanged()
     }
@@ -135,7 +148,14 @@ final class AdvertisingSets {
 
 /// The state of an advertising set, readable on any thread.
 final class AdvertisingRecord: Sendable {
-    let parameters = Mutex(AdvertisingSetParameters())
+    /// The parameters of the set on the air.
+    struct Parameters {
+        var payloads = AdvertisingPayloads([])
+        var transmitPower: Int?
+        var instance: UInt8?
+    }
+
+    let parameters = Mutex(Parameters())
     let state: LatestValue<AdvertisingState>
     let operation: BluetoothError.Operation
 

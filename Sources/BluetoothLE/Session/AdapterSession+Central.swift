@@ -31,7 +31,9 @@ extension AdapterSession {
     }
 
     func setDefaults(_ defaults: AdapterDefaults) async throws(BluetoothError) {
-        try await host.setDefaults(defaults, operation("set the adapter's defaults"))
+        let operation = operation("set the adapter's defaults")
+        try defaults.check(operation)
+        try await host.setDefaults(defaults, operation)
     }
 
     func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {

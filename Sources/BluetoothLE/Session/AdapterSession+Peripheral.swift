@@ -86,12 +86,16 @@ extension AdapterSession {
         _ content: AdvertisementContent, options: AdvertisingOptions
     ) async throws(BluetoothError) -> (id: UInt64, AdvertisingRecord) {
         try checkUsable()
-        return try await advertising.begin(content, options, operation("advertise"))
+        let operation = operation("advertise")
+        let limits = try await host.advertising.limits(operation)
+        // It may have left meanwhile.
+        try checkUsable()
+        return try await advertising.begin(content, options, within: limits, operation)
     }
 
     func removeForeignAdvertising() async throws(BluetoothError) -> Int {
         try checkUsable()
-        return try await host.advertising.removeForeign(operation("read the advertising features"))
+        return try await host.advertising.removeForeign()
     }
 
     func updateAdvertising(

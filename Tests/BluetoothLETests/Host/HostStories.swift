@@ -40,7 +40,7 @@ import BluetoothLE
             #expect(adapter.information.localName == "scripted")
             await adapter.close()
             let calls = await host.loop.run { host.calls }
-            #expect(calls == ["prepare leave", "key events of 0", "close", "directory closed"])
+            #expect(calls == ["prepare leave", "key events of hci0", "close", "directory closed"])
         }
     }
 
@@ -94,6 +94,11 @@ import BluetoothLE
             await host.loop.run { host.tell(.advertising(1, .state(.advertising))) }
             while let state = try await states.next(), state != .advertising {}
             try await set.update(AdvertisementContent(localName: "two"))
+            // What exceeds the host's limits does not reach it.
+            let tooMuch = AdvertisementContent(serviceData: [ServiceData(service: 0xFFF0, data: Array(0..<30))])
+            #expect(await failure { _ = try await adapter.advertise(tooMuch) }?.code == .invalidArgument)
+            #expect(await failure { try await set.update(tooMuch) }?.code == .invalidArgument)
+            #expect(set.payloads.data.localName == "two")
             await set.stop()
             #expect(await set.stopped().code == .cancelled)
             let calls = await host.loop.run { host.calls.filter { $0.contains("advertise") || $0.contains("stop") } }
@@ -170,7 +175,7 @@ import BluetoothLE
             #expect(await failure { _ = try await adapter.scan() }?.code == .noAdapter)
             await host.loop.run { host.plug() }
             #expect(adapter.state == .poweredOn)
-            #expect(await host.loop.run { host.calls.count { $0 == "key events of 0" } } == 2)
+            #expect(await host.loop.run { host.calls.count { $0 == "key events of hci0" } } == 2)
         }
     }
 

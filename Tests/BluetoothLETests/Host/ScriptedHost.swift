@@ -16,7 +16,7 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
-        id: AdapterID(hci: 0), publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
+        id: AdapterID("hci0"), publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
         localName: "scripted", supportedFeatures: [.powered, .lowEnergy], activeFeatures: [.powered, .lowEnergy])
 
@@ -91,7 +91,7 @@ private final class ScriptedDirectory: HostDirectory {
             host.note("prepare \(requirements.power)")
             await store?.prepare(adapter)
             host.store = store
-            if store?.keys != nil { host.note("key events of \(adapter.index)") }
+            if store?.keys != nil { host.note("key events of \(adapter.id)") }
         case .off: host.note("power off")
         case .restored(let former): host.note("restore \(former.activeFeatures)")
         }
@@ -167,7 +167,11 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChan
 
     // MARK: Advertising
 
-    func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
+    func limits(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> AdvertisingLimits {
+        AdvertisingLimits()
+    }
+
+    func advertise(_ request: AdvertisingRequest, as id: UInt64) {
         host.note("advertise \(id)")
         host.later { [host] in
             host.tell(.advertising(id, .state(.advertising)))
@@ -175,15 +179,12 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChan
         }
     }
 
-    func revert(_ id: UInt64, to content: AdvertisementContent) { host.note("revert \(id)") }
-
     func stop(_ id: UInt64, _ reason: BluetoothError) {
         host.note("stop \(id)")
         host.later { [host] in host.tell(.advertising(id, .removed)) }
     }
 
-    func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
-    func capacity() async -> (count: Int, inUse: Int)? { nil }
+    func removeForeign() async throws(BluetoothError) -> Int { 0 }
 
     // MARK: Channels
 
@@ -263,7 +264,7 @@ private final class ScriptedPairing: HostPairing {
     func release() {}
 
     func adapterChanged(removed reason: BluetoothError?) {
-        if reason == nil, host.isRemoved { host.note("key events of \(host.adapterInformation.index)") }
+        if reason == nil, host.isRemoved { host.note("key events of \(host.adapterInformation.id)") }
         host.isRemoved = reason != nil
     }
 

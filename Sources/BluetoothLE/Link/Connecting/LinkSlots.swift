@@ -112,10 +112,10 @@ package final class LinkSlots {
 
     /// The number of open links, and their limit.
     nonisolated(nonsending) func capacity() async -> AdapterCapacity {
-        let sets = await advertising.capacity()
+        let sets = try? await advertising.limits(.init("read the advertising sets"))
         let (own, others) = (health.ownLinkCount, health.otherLinkCount)
         return AdapterCapacity(
-            advertisingSets: sets?.count, advertisingSetsInUse: sets?.inUse, ownLinks: own, otherLinks: others,
+            advertisingSets: sets?.count, advertisingSetsInUse: sets?.countInUse, ownLinks: own, otherLinks: others,
             linkLimit: limit.map { max($0, own + (others ?? 0)) }, waitingConnects: waitingCount)
     }
 }
