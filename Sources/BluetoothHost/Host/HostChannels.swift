@@ -24,13 +24,6 @@ package protocol HostChannels: AnyObject {
         _ request: LinkRequest, _ receiver: any ChannelReceiver
     ) throws(BluetoothError) -> any HostChannel
 
-    /// Calls `close`, which closes an open attribute channel, and waits until its link is down, at most `timeout`.
-    ///
-    /// Returns at once where another channel of this program keeps the link, and when a connect uses it again.
-    nonisolated(nonsending) func endLink(
-        of channel: any HostChannel, timeout: Duration, by close: () -> Void
-    ) async
-
     /// Accepts the channels that peers open; the closure returns the receiver of each, or nil to refuse it. The events of
     /// links whose attribute channels are accepted are not missed.
     func listen(
@@ -88,12 +81,18 @@ package protocol HostChannel: AnyObject, Sendable {
 
     /// Closes the channel. No event follows; a second call does nothing. Calls that wait for an attribute channel's link
     /// fail with the reason, and no later link to the peer receives an answer to the outstanding transactions.
-    func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions)
+    ///
+    /// - Parameter down: succeeds when an open attribute channel's link is down: at once where another channel of this
+    ///   program keeps the link, and when a connect uses it again.
+    func close(
+        _ reason: BluetoothError?, owing outstanding: OutstandingTransactions,
+        whenDown down: Promise<Void, BluetoothError>?
+    )
 }
 
 extension HostChannel {
     /// Closes a channel without outstanding transactions.
-    package func close() { close(nil, owing: OutstandingTransactions()) }
+    package func close() { close(nil, owing: OutstandingTransactions(), whenDown: nil) }
 }
 
 /// The receiver of a channel's packets and events. The host holds it until the channel has ended or is closed.

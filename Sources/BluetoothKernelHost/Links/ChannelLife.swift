@@ -339,6 +339,12 @@ final class ChannelLife {
         trace.take()?.link.ended(reason)
     }
 
+    /// Lets `down` succeed when the link of the channel, which is about to be closed, is down.
+    func awaitEnd(_ down: Promise<Void, BluetoothError>, of channel: KernelChannel, isDrained: Bool) {
+        let links = isAttributeChannel ? links : nil
+        if links?.awaitEnd(down, of: channel.peer, channel.linkHandle, isDrained: isDrained) != true { down.succeed() }
+    }
+
     /// Records that the channel is being closed.
     func close() {
         // Only closing the socket cancels an attempt, and with a delay.

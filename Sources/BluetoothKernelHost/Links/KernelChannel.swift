@@ -101,8 +101,12 @@ package final class KernelChannel: HostChannel {
 
     // MARK: The end
 
-    package func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions) {
+    package func close(
+        _ reason: BluetoothError?, owing outstanding: OutstandingTransactions,
+        whenDown down: Promise<Void, BluetoothError>?
+    ) {
         let life = life.value
+        if let down { life.awaitEnd(down, of: self, isDrained: !outstanding.isEmpty) }
         if !life.drain(self, outstanding) {
             life.close()
             socket.close()

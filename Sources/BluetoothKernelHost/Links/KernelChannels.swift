@@ -39,12 +39,6 @@ package final class KernelChannels: HostChannels {
             to: request.peer, request.operation, timeout: request.remaining(at: kernel.loop.now))
     }
 
-    package nonisolated(nonsending) func endLink(
-        of channel: any HostChannel, timeout: Duration, by close: () -> Void
-    ) async {
-        await ending.endLink(to: channel.peer, channel.linkHandle, timeout: timeout, by: close)
-    }
-
     package func connect(
         _ request: LinkRequest, _ receiver: any ChannelReceiver
     ) throws(BluetoothError) -> any HostChannel {

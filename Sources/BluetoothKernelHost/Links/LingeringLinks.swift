@@ -42,7 +42,11 @@ package final class LingeringLinks {
     private struct Departure {
         let peer: BluetoothAddress
         let handle: UInt16?
+        /// The time by which the kernel must have dropped the link.
+        let limit: KernelInstant
         let call: Promise<Void, BluetoothError>
+        /// The channel's own ends with it.
+        let following: LinkFollowing
     }
 
     private struct Channel {
@@ -150,8 +154,13 @@ package final class LingeringLinks {
             }
             return true
         }
+        endDepartures { $0.call.isResolved }
+        for departure in departures where departure.limit <= now {
+            controller.health.report(.linkStalled(departure.peer), isCertain: false)
+        }
+        endDepartures { $0.limit <= now }
         let moments = waiting.compactMap { next in ending(of: next.peer).map { $0.until ?? next.patience } }
-        guard let moment = moments.min() else {
+        guard let moment = (moments + departures.map(\.limit)).min() else {
             timer?.cancel()
             return
         }
@@ -206,28 +215,18 @@ package final class LingeringLinks {
         for (drain, _) in drains.values where drain.handle == handle { drain.linkEnded() }
     }
 
-    /// Closes the attribute channel of a link by `close`, and waits until the link is down.
-    nonisolated(nonsending) func endLink(
-        to peer: BluetoothAddress, _ handle: UInt16?, timeout: Duration, by close: () -> Void
-    ) async {
-        guard !keepsLink(to: [peer]) else { return close() }
-        // Before the channel's own following ends with it.
-        let following = controller.links.following()
-        defer { withExtendedLifetime(following) {} }
-        close()
-        let isDraining = drains.values.contains { $0.drain.handle == handle }
-        let limit = isDraining ? Self.linger + AttributeDrain.limit : Self.linger
-        let departure = Departure(peer: peer, handle: handle, call: Promise())
-        departures.append(departure)
-        do throws(BluetoothError) {
-            try await departure.call.value(.init("disconnect", peer: peer), timeout: min(timeout, limit), on: loop)
-        } catch {
-            // The kernel must have dropped the link, or the caller waits no longer.
-            departures.removeAll { $0.call === departure.call }
-            if error.code == .timedOut, timeout >= limit {
-                controller.health.report(.linkStalled(peer), isCertain: false)
-            }
-        }
+    /// Lets `call` succeed when a link is down whose attribute channel is about to be closed; returns false if another
+    /// channel of this program keeps the link.
+    func awaitEnd(
+        _ call: Promise<Void, BluetoothError>, of peer: BluetoothAddress, _ handle: UInt16?, isDrained: Bool
+    ) -> Bool {
+        guard !keepsLink(to: [peer]) else { return false }
+        let limit = loop.now.advanced(by: isDrained ? Self.linger + AttributeDrain.limit : Self.linger)
+        departures.append(
+            Departure(
+                peer: peer, handle: handle, limit: limit, call: call, following: controller.links.following()))
+        advance()
+        return true
     }
 
     private func endDepartures(where isEnded: (Departure) -> Bool) {

@@ -6,33 +6,6 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// The configuration of a link.
-struct LinkConfiguration {
-    /// The attributes served to the peer's client.
-    var server: LocalServer
-    /// The cache of the peer's database.
-    var cache: ConnectionCache?
-    /// The largest ATT_MTU to agree to, 23 to 517 bytes.
-    var receiveMTU: UInt16
-    /// The policy for requests that the peer refuses because the link's security is insufficient.
-    var securityPolicy: SecurityPolicy
-    /// The minimum size of the encryption key in bytes that the program has chosen.
-    var minimumKeySize: Int?
-    var log: Logger
-
-    init(
-        server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
-        security: SecurityOptions = SecurityOptions(), log: Logger
-    ) {
-        self.server = server
-        self.cache = cache
-        self.receiveMTU = min(max(receiveMTU, 23), 517)
-        securityPolicy = security.policy
-        minimumKeySize = security.minimumKeySize
-        self.log = log
-    }
-}
-
 /// A link to a device with its attribute bearers: the component behind ``Connection``.
 ///
 /// Owned by its handle, and, while it is established, by the adapter's registry.
@@ -244,7 +217,7 @@ final class Link {
     // MARK: The end
 
     /// Ends the link and fails all operations with the given reason. Only the first reason counts.
-    func finish(_ reason: BluetoothError) {
+    func finish(_ reason: BluetoothError, whenDown down: Promise<Void, BluetoothError>? = nil) {
         if case .ended = state { return }
         bondedPeerIfAny?.persistClientState(self)
         let reason = explained(reason)
@@ -261,7 +234,7 @@ final class Link {
             channel?.close()
         case .up(let bearer, _):
             // The bearer closes its channel, or leaves it to the host until the last responses have arrived.
-            bearer.close(reason)
+            bearer.close(reason, whenDown: down)
         case .ended: break
         }
         databaseIfAny?.finish(reason)
@@ -290,18 +263,6 @@ final class Link {
         guard otherCallers > 0 else { return true }
         otherCallers -= 1
         return false
-    }
-
-    func disconnect() {
-        finish(
-            BluetoothError(
-                .disconnected, .init("disconnect", peer: peer), DisconnectReason.local.sentence,
-                disconnectReason: .local))
-    }
-
-    /// Disconnects after the program has released the handle.
-    func dropped() {
-        if connection == nil { disconnect() }
     }
 
     /// The reason of the end; nil before.

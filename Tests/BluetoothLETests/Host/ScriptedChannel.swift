@@ -54,7 +54,11 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
         host.loop.executeLocally { [self] in receiver?.securityChanged(.encrypted(reached)) }
         return .began
     }
-    func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions) {
+    func close(
+        _ reason: BluetoothError?, owing outstanding: OutstandingTransactions,
+        whenDown down: Promise<Void, BluetoothError>?
+    ) {
+        down?.succeed()
         (isClosed, receiver) = (true, nil)
     }
 }

@@ -55,3 +55,30 @@ final class LinkMaker {
         return Connection(link, in: domain)
     }
 }
+
+/// The configuration of a link.
+struct LinkConfiguration {
+    /// The attributes served to the peer's client.
+    var server: LocalServer
+    /// The cache of the peer's database.
+    var cache: ConnectionCache?
+    /// The largest ATT_MTU to agree to, 23 to 517 bytes.
+    var receiveMTU: UInt16
+    /// The policy for requests that the peer refuses because the link's security is insufficient.
+    var securityPolicy: SecurityPolicy
+    /// The minimum size of the encryption key in bytes that the program has chosen.
+    var minimumKeySize: Int?
+    var log: Logger
+
+    init(
+        server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
+        security: SecurityOptions = SecurityOptions(), log: Logger
+    ) {
+        self.server = server
+        self.cache = cache
+        self.receiveMTU = min(max(receiveMTU, 23), 517)
+        securityPolicy = security.policy
+        minimumKeySize = security.minimumKeySize
+        self.log = log
+    }
+}
