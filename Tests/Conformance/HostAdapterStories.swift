@@ -46,10 +46,7 @@ extension Conformance {
             }
         }
 
-        @Test(
-            .proves(
-                "Host: health", "HostHealth: countLinks", "HostReceiver: receive", "HostChannels: followLinks",
-                "HostChannel: close"))
+        @Test(.proves("Host: health", "HostHealth: countLinks", "HostReceiver: receive", "HostChannels: followLinks"))
         func linksAreCountedAndTheirEndsTold() async throws {
             try await HostStories.run { central, peripheral in
                 let following = await central.followLinks()

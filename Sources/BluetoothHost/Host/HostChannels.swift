@@ -43,9 +43,6 @@ package protocol HostChannel: AnyObject, Sendable {
     /// The peer, by the address that the host uses for it now.
     var peer: BluetoothAddress { get }
 
-    /// The link's handle; nil while the link is not up, or is being encrypted and the host does not report it.
-    var linkHandle: UInt16? { get }
-
     /// The largest packet that may be received and sent; nil if unknown.
     var maximumTransmissionUnits: (receive: Int, send: Int)? { get }
 
@@ -126,18 +123,12 @@ package enum ChannelSend: Equatable, Sendable {
 
 /// The reason why an operation on a channel failed.
 package struct ChannelFailure: Error, Hashable, Sendable {
-    /// The kind of failure, as far as callers distinguish it.
-    package enum Kind: Hashable, Sendable {
-        /// The packet is too long.
-        case tooLong
-        case other
-    }
-
-    package let kind: Kind
     package let cause: BluetoothError.Cause
+    /// Whether the packet is too long.
+    package let isTooLong: Bool
 
-    package init(_ kind: Kind, _ cause: BluetoothError.Cause) {
-        (self.kind, self.cause) = (kind, cause)
+    package init(_ cause: BluetoothError.Cause, isTooLong: Bool) {
+        (self.cause, self.isTooLong) = (cause, isTooLong)
     }
 }
 

@@ -46,7 +46,8 @@ package final class KernelChannel: HostChannel {
 
     package var peer: BluetoothAddress { socket.peer }
 
-    package var linkHandle: UInt16? {
+    /// The link's handle; nil while the link is not up, or is being encrypted.
+    var linkHandle: UInt16? {
         guard let handle = try? socket.connectionHandle() else { return nil }
         life.value.encryptionIsOver()
         return handle

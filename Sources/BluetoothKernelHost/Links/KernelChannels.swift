@@ -56,7 +56,7 @@ package final class KernelChannels: HostChannels {
             return KernelChannel(socket, life, isRecorded: trace != nil, on: kernel.loop)
         } catch {
             let own = BluetoothError.opening(request, error, kernel.environment())
-            throw request.channel.isBearer ? ending.ends.reason(of: error, otherwise: own) : own
+            throw request.channel.isBearer ? ending.ends.reason(of: error, otherwise: own) ?? own : own
         }
     }
 

@@ -49,21 +49,17 @@ package final class LingeringLinks {
         let following: LinkFollowing
     }
 
-    private struct Channel {
-        weak var socket: (any L2CAPSocket)?
-    }
-
     /// This process's objects for an adapter: one that is closed may still have links that are about to end.
     private struct Sibling {
         static let table = AdapterTable<[Sibling]>()
         let id: ObjectIdentifier
-        let links: LoopBound<() -> LingeringLinks?>
+        let links: LoopBound<WeakReference<LingeringLinks>>
     }
 
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let adapter: AdapterTable<[Sibling]>.Key
-    private let controller: KernelController
+    let controller: KernelController
     /// Explains the ends of the channels.
     let ends: LinkEndAttribution
     /// The pairings under way on the links.
@@ -73,8 +69,7 @@ package final class LingeringLinks {
     private var departures: [Departure] = []
     private var timer: LoopTimer?
     /// The connection-oriented channels of this program, which keep their links.
-    private var channels: [UInt64: Channel] = [:]
-    private var lastClaim: UInt64 = 0
+    private var channels: [WeakReference<ChannelLife>] = []
     /// The attribute channels with outstanding transactions.
     private var drains: [ObjectIdentifier: (drain: AttributeDrain, following: LinkFollowing)] = [:]
 
@@ -84,7 +79,7 @@ package final class LingeringLinks {
         mark = loop.components.mark("LingeringLinks")
         (self.controller, self.ends, self.loop) = (controller, ends, loop)
         self.adapter = .init(adapter, on: loop)
-        let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
+        let own = Sibling(id: ObjectIdentifier(self), links: LoopBound(WeakReference(to: self), on: loop))
         Sibling.table.with(self.adapter) { $0.append(own) }
         _ = controller.linkEnds.add { [weak self] handle in self?.linkEnded(handle) }
     }
@@ -94,16 +89,8 @@ package final class LingeringLinks {
         Sibling.table.with(adapter) { $0.removeAll { $0.id == id } }
     }
 
-    /// The controller's status if it has refused the last connection to a peer because the link limit is reached.
-    func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? { controller.links.takeRefusal(of: peer) }
-
-    /// Follows a new link.
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
-        controller.links.attach(handle, onEncrypted: onEncrypted)
-    }
-
     /// This object and the others for the adapter.
-    private var all: [LingeringLinks] { Sibling.table.with(adapter) { $0 }.compactMap { $0.links.value() } }
+    private var all: [LingeringLinks] { Sibling.table.with(adapter) { $0 }.compactMap(\.links.value.object) }
 
     /// The end of a link to the peer that blocks a new one; nil if the way is clear.
     private func ending(of peer: BluetoothAddress) -> Ending? {
@@ -160,12 +147,7 @@ package final class LingeringLinks {
         }
         endDepartures { $0.limit <= now }
         let moments = waiting.compactMap { next in ending(of: next.peer).map { $0.until ?? next.patience } }
-        guard let moment = (moments + departures.map(\.limit)).min() else {
-            timer?.cancel()
-            return
-        }
-        if timer == nil { timer = loop.makeTimer(of: self) { $0.advance() } }
-        timer?.set(at: moment)
+        loop.set(&timer, to: (moments + departures.map(\.limit)).min(), of: self) { $0.advance() }
     }
 
     /// Continues the connects that a change concerns.
@@ -253,28 +235,23 @@ package final class LingeringLinks {
         timer = nil
     }
 
-    // MARK: Claims
+    // MARK: Channels
 
-    /// Registers a connection-oriented channel that keeps its link from now on, until ``endClaim(_:)``.
-    func claim(_ socket: any L2CAPSocket) -> LinkClaim {
-        lastClaim += 1
-        channels[lastClaim] = Channel(socket: socket)
-        channelsChanged()
-        return LinkClaim(self, lastClaim)
-    }
-
-    fileprivate func endClaim(_ number: UInt64) {
-        guard channels.removeValue(forKey: number) != nil else { return }
+    /// Registers a connection-oriented channel, which keeps its link from now on; ``channelsChanged()`` follows its end.
+    func channelOpened(_ channel: ChannelLife) {
+        channels.append(WeakReference(to: channel))
         channelsChanged()
     }
 
-    private func channelsChanged() {
+    /// Handles the beginning or the end of a connection-oriented channel.
+    func channelsChanged() {
+        channels.removeAll { $0.object?.keptPeer == nil }
         for links in all { for (drain, _) in links.drains.values { drain.channelsChanged() } }
     }
 
     /// Whether a channel of this program keeps the link to the device with these addresses.
     func keepsLink(to peers: Set<BluetoothAddress>) -> Bool {
-        all.contains { $0.channels.values.contains { $0.socket.map { peers.contains($0.peer) } ?? false } }
+        all.contains { $0.channels.contains { $0.object?.keptPeer.map { peers.contains($0) } == true } }
     }
 
     /// Registers an unused attribute channel with outstanding transactions; ``drainEnds(_:)`` follows.
@@ -285,26 +262,6 @@ package final class LingeringLinks {
     /// Removes a drain: nothing is outstanding, or the link has ended.
     func drainEnds(_ drain: AttributeDrain) {
         drains[ObjectIdentifier(drain)] = nil
-    }
-}
-
-/// A channel's claim on its link; dropping it ends the claim.
-final class LinkClaim: Sendable {
-    private let links: LoopBound<LingeringLinks>
-    private let loop: EventLoop
-    private let number: UInt64
-
-    fileprivate init(_ links: LingeringLinks, _ number: UInt64) {
-        loop = links.loop
-        self.links = LoopBound(links, on: loop)
-        self.number = number
-    }
-
-    /// Ends the claim now; on the loop.
-    func end() { links.value.endClaim(number) }
-
-    deinit {
-        loop.execute { [links, number] in links.value.endClaim(number) }
     }
 }
 

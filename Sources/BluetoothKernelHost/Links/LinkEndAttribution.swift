@@ -3,16 +3,6 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 
-/// The adapter's part in the end of a link.
-private enum LinkEndExplanation {
-    /// The adapter is the reason.
-    case adapter(BluetoothError)
-    /// The adapter is not the reason.
-    case other
-    /// Not known yet.
-    case pending
-}
-
 /// The attribution of the ends of links and channels to the adapter.
 ///
 /// A link whose adapter is powered off, blocked or unplugged ends like one that the peer or another program has ended:
@@ -54,46 +44,34 @@ package final class LinkEndAttribution {
     /// The number of ends whose reason is pending.
     package var waitingCount: Int { waiting.count }
 
-    /// The adapter's error if it caused the socket of a channel to end with `error`, else `other`; nil if the channel is
-    /// given either within five seconds.
+    /// The adapter's error if it caused the failure of a call, or the socket of a channel to end, with `error`, else
+    /// `other`; nil if the channel is given either within five seconds.
     ///
     /// `isLocal` is whether the controller reported that this machine ended the link.
     func reason(
-        of error: KernelError, otherwise other: BluetoothError, isLocal: Bool, _ channel: ChannelLife
+        of error: KernelError, otherwise other: BluetoothError, isLocal: Bool = false, _ channel: ChannelLife? = nil
     ) -> BluetoothError? {
-        switch explain(error, isLocal: isLocal) {
-        case .adapter(let reason): return other.caused(by: reason)
-        case .other: return other
-        case .pending:
-            let id = nextID
-            nextID &+= 1
-            let timer = loop.makeTimer(of: self) { $0.complete(id, nil) }
-            timer.set(after: Self.powerOffLimit)
-            waiting[id] = Waiting(timer: timer, channel: channel, other: other)
-            return nil
-        }
-    }
-
-    /// The adapter's error if it is known to have caused the failure of a call, else `other`.
-    func reason(of error: KernelError, otherwise other: BluetoothError) -> BluetoothError {
-        if case .adapter(let reason) = explain(error, isLocal: false) { other.caused(by: reason) } else { other }
-    }
-
-    private func explain(_ error: KernelError, isLocal: Bool) -> LinkEndExplanation {
         switch error.number {
         case .connectionAborted, .connectionReset, .networkDown, .hostUnreachable, .noSuchDevice, .brokenPipe: break
-        default: return .other
+        default: return other
         }
-        if isClosed { return .other }
+        if isClosed { return other }
         let information = adapterRecord.information
         // Queued events of the adapter are processed before its state is read.
         directory.refresh(information.id)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
-        if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return .adapter(reason) }
+        if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return other.caused(by: reason) }
         // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if
         // either reports this machine.
-        let isOurs = isLocal || error.number == .connectionAborted || controller.isPoweringOff
-        return isOurs ? .pending : .other
+        guard let channel, isLocal || error.number == .connectionAborted || controller.isPoweringOff else {
+            return other
+        }
+        let id = nextID
+        nextID &+= 1
+        let timer = loop.makeTimer(of: self) { $0.complete(id, nil) }
+        timer.set(after: Self.powerOffLimit)
+        waiting[id] = Waiting(timer: timer, channel: channel, other: other)
+        return nil
     }
 
     private func complete(_ id: UInt64, _ reason: BluetoothError?) {

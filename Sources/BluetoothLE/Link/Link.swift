@@ -15,8 +15,8 @@ final class Link {
     private enum State {
         /// Before the link is established, with the host's channel and the waiting caller, if any.
         case opening((any HostChannel)?, Promise<Void, BluetoothError>?)
-        /// With the registration at the host, if there is one; see Link+Parameters.
-        case up(ATTBearer, LinkAttachment?)
+        /// With the host's link, if there is one; see Link+Parameters.
+        case up(ATTBearer, (any HostLink)?)
         /// With the reason, the peer's identity, and the former bearer.
         indirect case ended(BluetoothError, identity: BluetoothAddress, ATTBearer?)
 
@@ -28,15 +28,6 @@ final class Link {
             case .ended(_, _, let bearer): bearer
             }
         }
-    }
-
-    /// The followers of the link's end.
-    private struct EndFollowers {
-        /// The number of callers that have the connection besides the first.
-        var otherCallers = 0
-        /// The owner of the connection.
-        weak var keeper: KeptConnections?
-        var waiters = WaiterList<BluetoothError, BluetoothError>()
     }
 
     let loop: EventLoop
@@ -51,7 +42,11 @@ final class Link {
     private var home: (session: any AnyObject & Sendable, adapter: LinkEnvironment)?
 
     private var state = State.opening(nil, nil)
-    private var followers = EndFollowers()
+    /// The number of callers that have the connection besides one: it ends with the last of them.
+    var otherCallers = 0
+    /// The owner of the connection, which releases it when the link has ended.
+    weak var keeper: KeptConnections?
+    private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
     /// The components created on first use; see LinkParts.
     private var parts = LinkParts()
     /// How long other links wait for this one.
@@ -73,8 +68,8 @@ final class Link {
     var connection: Connection? { handle }
     /// The adapter's services; nil for a link without an adapter, and after the end.
     var adapter: LinkEnvironment? { home?.adapter }
-    /// The registration at the host; nil without one.
-    var attachment: LinkAttachment? { if case .up(_, let attachment) = state { attachment } else { nil } }
+    /// The host's link; nil without one.
+    var hostLink: (any HostLink)? { if case .up(_, let hostLink) = state { hostLink } else { nil } }
     var log: Logger { configuration.log }
     var localServer: LocalServer { configuration.server }
     var bonds: BondManager? { adapter?.bonds }
@@ -104,6 +99,20 @@ final class Link {
 
     /// Discards the state of the peer's database.
     func discardDatabase() { parts.database = nil }
+
+    /// A stream of the changes that the host reports from now on.
+    func changes(
+        of hostLink: any HostLink, capacity: Int, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> BoundedStream<LinkChange> {
+        try hostLink.follow(operation) { [weak self] change in
+            switch change {
+            case .success(let change): self?.parts.changes.send(change)
+            case .failure(let reason): self?.parts.changes.finish(reason)
+            }
+        }
+        return parts.changes.stream(
+            capacity: capacity, policy: .dropOldest, operation, from: loop, keeping: connection)
+    }
 
     // MARK: Opening
 
@@ -152,7 +161,7 @@ final class Link {
     ///
     /// - Parameter keeper: releases the connection when the link has ended.
     func accept(_ channel: any HostChannel, keptBy keeper: KeptConnections? = nil) -> any ChannelReceiver {
-        followers.keeper = keeper
+        self.keeper = keeper
         establish(channel)
         attach()
         return LinkReceiver(self)
@@ -161,21 +170,14 @@ final class Link {
     /// Sets the program's handle.
     func setHandle(_ connection: Connection) { handle = connection }
 
-    /// The owner of the connection, which releases it when the link has ended.
-    var keeper: KeptConnections? {
-        get { followers.keeper }
-        set { followers.keeper = newValue }
-    }
-
     /// Registers the link with the host.
     ///
     /// While a link is being encrypted, which starts with it on request, its handle may be unknown; such a link is
     /// registered afterwards.
     private func attach() {
         guard adapter != nil, case .up(let bearer, nil) = state else { return }
-        let link = bearer.channel.attach { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) }
-        }
-        state = .up(bearer, link.map { LinkAttachment($0) })
+        let hostLink = bearer.channel.attach { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
+        state = .up(bearer, hostLink)
     }
 
     private func establish(_ channel: any HostChannel) {
@@ -193,8 +195,8 @@ final class Link {
 
     func channelIsWritable() {
         switch state {
-        case .up(let bearer, let attachment):
-            if attachment == nil { attach() }
+        case .up(let bearer, let hostLink):
+            if hostLink == nil { attach() }
             bearer.channelIsWritable()
         // Nil if the host reports an event before it has returned the channel.
         case .opening(let channel, let call):
@@ -237,11 +239,12 @@ final class Link {
             bearer.close(reason, whenDown: down)
         case .ended: break
         }
+        parts.changes.finish(reason)
         databaseIfAny?.finish(reason)
         peerRequestsIfAny?.end(reason)
         registry?.remove(self)
         pairings?.linkEnded()
-        followers.waiters.succeedAll(reason)
+        endWaiters.succeedAll(reason)
         if let connection { keeper?.remove(connection) }
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
@@ -250,12 +253,6 @@ final class Link {
     func explained(_ reason: BluetoothError) -> BluetoothError {
         let own = isConnected ? protection.explaining(reason, self) : reason
         return adapter?.explaining(own) ?? own
-    }
-
-    /// The number of callers that have the connection besides one: it ends with the last of them.
-    var otherCallers: Int {
-        get { followers.otherCallers }
-        set { followers.otherCallers = newValue }
     }
 
     /// Whether the caller that leaves the connection is the last.
@@ -275,7 +272,7 @@ final class Link {
 
     nonisolated(nonsending) func disconnected() async -> BluetoothError {
         if let endReason { return endReason }
-        let call = followers.waiters.makePromise()
+        let call = endWaiters.makePromise()
         do {
             return try await call.value(.init("wait for the end", peer: peer), timeout: nil, on: loop)
         } catch {

@@ -18,7 +18,6 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
 
     init(to peer: BluetoothAddress, of host: ScriptedHost) { (self.peer, self.host) = (peer, host) }
 
-    let linkHandle: UInt16? = 64
     let maximumTransmissionUnits: (receive: Int, send: Int)? = nil
 
     /// Delivers a packet from the peer.
