@@ -28,8 +28,8 @@ final class ChannelLife {
         case encrypting(LoopTimer)
         /// A drain is the receiver.
         case draining
-        /// The channel has ended, and the reason is not known yet.
-        case ended
+        /// The channel has ended, for this reason unless the adapter is; the timer limits the wait for that.
+        case ended(BluetoothError, LoopTimer?)
         case over
     }
 
@@ -145,15 +145,26 @@ final class ChannelLife {
         guard receiver != nil else { return end() }
         let (own, isCertain) = ending(error)
         reportEndOfPairing()
-        phase = .ended
+        phase = .ended(own, nil)
         let reason =
             isCertain
             ? own : links?.ends.reason(of: error, otherwise: own, isLocal: own.disconnectReason == .localHost, self)
-        if let reason { finish(reason) }
+        if let reason { return finish(reason) }
+        guard case .ended = phase else { return }
+        let timer = loop.makeTimer(of: self) { $0.explain(nil) }
+        timer.set(after: LinkEndAttribution.powerOffLimit)
+        phase = .ended(own, timer)
     }
 
-    /// Passes the end, whose reason is known now.
-    func finish(_ reason: BluetoothError) {
+    /// Whether the reason of the end is pending.
+    var isUnexplained: Bool { if case .ended(_, .some) = phase { true } else { false } }
+
+    /// Passes the end, whose reason is the adapter's, or, with nil, its own.
+    func explain(_ reason: BluetoothError?) {
+        if case .ended(let own, .some) = phase { finish(reason.map { own.caused(by: $0) } ?? own) }
+    }
+
+    private func finish(_ reason: BluetoothError) {
         guard case .ended = phase else { return }
         let receiver = receiver
         end()
