@@ -1,4 +1,3 @@
-import BluetoothATT
 import BluetoothHCI
 import BluetoothHost
 import BluetoothLoop
@@ -160,7 +159,7 @@ extension HostUser {
     /// Closes the channel, and waits until its link is down; returns whether it is.
     func endLink() async -> Bool {
         let down = Promise<Void, BluetoothError>()
-        channel?.close(nil, owing: OutstandingTransactions(), whenDown: down)
+        channel?.close(whenDown: down)
         return (try? await down.value(Self.use, timeout: Self.limit, on: loop)) != nil
     }
 

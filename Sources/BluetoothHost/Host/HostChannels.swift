@@ -89,7 +89,9 @@ package protocol HostChannel: AnyObject, Sendable {
 
 extension HostChannel {
     /// Closes a channel without outstanding transactions.
-    package func close() { close(nil, owing: OutstandingTransactions(), whenDown: nil) }
+    package func close(whenDown down: Promise<Void, BluetoothError>? = nil) {
+        close(nil, owing: OutstandingTransactions(), whenDown: down)
+    }
 }
 
 /// The receiver of a channel's packets and events. The host holds it until the channel has ended or is closed.

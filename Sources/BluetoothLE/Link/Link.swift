@@ -124,7 +124,7 @@ final class Link {
         state = .opening(nil, call)
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let channel = try adapter.hostChannels.connect(request, LinkReceiver(self))
+            let channel = try adapter.channels.host.connect(request, LinkReceiver(self))
             if case .opening = state { state = .opening(channel, call) } else { channel.close() }
         } catch {
             finish(error)

@@ -44,7 +44,7 @@ final class IncomingLinks {
         self.log = log
     }
 
-    private var channels: any HostChannels { maker.environment.hostChannels }
+    private var channels: any HostChannels { maker.environment.channels.host }
 
     /// The links that the program has not accepted, oldest first.
     var unclaimed: [Connection] { unclaimedConnections.all }

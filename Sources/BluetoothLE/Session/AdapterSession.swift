@@ -81,7 +81,7 @@ package actor AdapterSession: LoopActor {
                 log: log), on: loop)
         channels = ChannelMaker(by: host.channels, pairings, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings, channels)
+            of: adapterRecord, links, identities, bondManager, pairings, channels)
         linkMaker = LinkMaker(
             in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         incoming = IncomingLinks(

@@ -111,7 +111,7 @@ final class EnhancedBearers {
             until: timeout.map { link.loop.now.advanced(by: $0) })
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
-        let channel = try adapter.hostChannels.connect(request, LinkReceiver(link, bearer: id))
+        let channel = try adapter.channels.host.connect(request, LinkReceiver(link, bearer: id))
         entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
         let loop = link.loop
         do throws(BluetoothError) {

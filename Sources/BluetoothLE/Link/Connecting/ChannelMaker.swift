@@ -9,7 +9,8 @@ final class ChannelMaker {
     private let mark: ComponentCount.Mark
     /// The adapter's session, which open channels retain.
     weak var session: (any AnyObject & Sendable)?
-    private let host: any HostChannels
+    /// Opens the channels of all kinds.
+    let host: any HostChannels
     private let pairings: Pairings
     private let loop: EventLoop
     private let log: Logger
