@@ -28,7 +28,7 @@ package final class AdapterHost: Host {
             adapterRecord.information, in: directory, management: management, on: kernel, log: log, trace: trace)
         let ends = LinkEndAttribution(of: adapterRecord, directory, controller, on: kernel.loop)
         let ending = LingeringLinks(controller, ends, of: adapterRecord.information.address, on: kernel.loop)
-        kernelChannels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
+        kernelChannels = KernelChannels(of: adapterRecord, on: kernel, ending, trace: trace)
         kernelAdvertising = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
         pairing.begin(adapterRecord, ending)
         defaults = KernelDefaults(by: management, controller.phyPolicy, log: log)

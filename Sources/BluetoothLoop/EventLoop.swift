@@ -229,6 +229,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         return timer
     }
 
+    /// Sets the timer of an owner, which is created when first set; cancels it with nil.
+    ///
+    /// Traps unless called on the loop.
+    package func set<Owner: AnyObject>(
+        _ timer: inout LoopTimer?, to deadline: KernelInstant?, of owner: Owner, _ handler: @escaping (Owner) -> Void
+    ) {
+        if timer == nil, deadline != nil { timer = makeTimer(of: owner, handler) }
+        if let deadline { timer?.set(at: deadline) } else { timer?.cancel() }
+    }
+
     private func addTimer(_ handler: LoopBound<() -> Void>) -> LoopTimer {
         LoopTimer(loop: self, slot: state.withLock { $0.timers.addSlot(handler) })
     }

@@ -10,6 +10,7 @@ import Testing
         BluetoothAddress(0xC000_0000_0001, kind: .random), BluetoothAddress(0xC000_0000_0002, kind: .random)
     )
     private static let defaults = parameters(24)
+    private static let (first, second) = (ObjectIdentifier(Int.self), ObjectIdentifier(UInt.self))
 
     private static func parameters(_ interval: UInt16) -> LEConnectionParameters {
         LEConnectionParameters(
@@ -32,19 +33,20 @@ import Testing
     @Test func theNewestEntryOfADeviceCountsUntilItEnds() {
         var list = InitialParameterList()
         #expect(list.isEmpty && Self.entries(list).isEmpty)
-        let first = list.add(Self.parameters(80), for: Self.one)
-        let second = list.add(Self.parameters(6), for: Self.one)
-        _ = list.add(Self.parameters(100), for: Self.other)
+        list.add(Self.parameters(80), for: Self.one, as: Self.first)
+        list.add(Self.parameters(6), for: Self.one, as: Self.second)
+        list.add(Self.parameters(100), for: Self.other, as: ObjectIdentifier(Bool.self))
         #expect(Self.entries(list) == [Self.one: 6, Self.other: 100])
-        list.remove([second])
+        list.remove([Self.second])
         #expect(Self.entries(list) == [Self.one: 80, Self.other: 100] && list.ended.isEmpty)
-        list.remove([first])
+        list.remove([Self.first])
         #expect(Self.entries(list) == [Self.one: 24, Self.other: 100] && !list.ended.isEmpty)
     }
 
     @Test func anEndedEntryIsReplacedByTheDefaultsOnce() {
         var list = InitialParameterList()
-        list.remove([list.add(Self.parameters(80), for: Self.one)])
+        list.add(Self.parameters(80), for: Self.one, as: Self.first)
+        list.remove([Self.first])
         #expect(!list.isEmpty && Self.entries(list) == [Self.one: 24])
         list.replaced(list.ended)
         #expect(list.isEmpty && Self.entries(list).isEmpty)
@@ -52,25 +54,27 @@ import Testing
 
     @Test func anEntryThatEndsWhileAListIsLoadedWaitsForTheNext() {
         var list = InitialParameterList()
-        let number = list.add(Self.parameters(80), for: Self.one)
+        list.add(Self.parameters(80), for: Self.one, as: Self.first)
         let ended = list.ended
-        list.remove([number])
+        list.remove([Self.first])
         list.replaced(ended)
         #expect(!list.ended.isEmpty && Self.entries(list) == [Self.one: 24])
     }
 
     @Test func anEntryThatBeginsAgainIsNotReplaced() {
         var list = InitialParameterList()
-        list.remove([list.add(Self.parameters(80), for: Self.one)])
-        _ = list.add(Self.parameters(60), for: Self.one)
+        list.add(Self.parameters(80), for: Self.one, as: Self.first)
+        list.remove([Self.first])
+        list.add(Self.parameters(60), for: Self.one, as: Self.first)
         #expect(list.ended.isEmpty && Self.entries(list) == [Self.one: 60])
     }
 
     @Test func unknownNumbersAndForgottenEntriesAreNotReplaced() {
         var list = InitialParameterList()
-        list.remove([7])
+        list.remove([Self.second])
         #expect(list.isEmpty)
-        list.forget([list.add(Self.parameters(80), for: Self.one)])
+        list.add(Self.parameters(80), for: Self.one, as: Self.first)
+        list.forget([Self.first])
         #expect(list.isEmpty)
     }
 

@@ -141,7 +141,7 @@ import Testing
                 place.value.socket.setEncrypting(true)
                 return place.value.send()
             }
-            #expect(outcome == .failed(ChannelFailure(.other, .kernel(KernelError("send", .notConnected)))))
+            #expect(outcome == .failed(ChannelFailure(.kernel(KernelError("send", .notConnected)), isTooLong: false)))
         }
     }
 }

@@ -7,17 +7,18 @@ import Testing
 @Suite struct PHYHoldsTests {
     private static let plain = ManagementPHYs([.le1M, .le2M])
     private static let coded = ManagementPHYs(.leCoded)
+    private static let (first, second) = (ObjectIdentifier(Int.self), ObjectIdentifier(UInt.self))
 
     @Test func whatWasSelectedForANeedIsUndoneAfterTheLast() {
         var holds = PHYHolds()
         #expect(holds.isEmpty)
-        let (first, second) = (holds.add(), holds.add())
+        for need in [Self.first, Self.second] { holds.add(need) }
         let selection = holds.selection(from: Self.plain)
         #expect(selection == Self.plain.union(Self.coded))
         holds.changed(from: Self.plain, to: selection)
-        holds.remove([first])
+        holds.remove([Self.first])
         #expect(!holds.isToBeUndone)
-        holds.remove([second])
+        holds.remove([Self.second])
         #expect(holds.isToBeUndone && !holds.isEmpty)
         // Another program's selection meanwhile is left alone.
         #expect(holds.selection(from: Self.coded) == [])
@@ -27,20 +28,20 @@ import Testing
 
     @Test func whatWasSelectedBeforeStays() {
         var holds = PHYHolds()
-        let number = holds.add()
+        holds.add(Self.first)
         #expect(holds.selection(from: Self.coded) == Self.coded)
-        holds.remove([number])
+        holds.remove([Self.first])
         #expect(holds.isEmpty && !holds.isToBeUndone)
     }
 
     @Test func oneThatClosesUndoesNothingThatOthersNeed() {
         var holds = PHYHolds()
-        let (first, second) = (holds.add(), holds.add())
+        for need in [Self.first, Self.second] { holds.add(need) }
         holds.changed(from: Self.plain, to: Self.plain.union(Self.coded))
-        holds.remove([first])
+        holds.remove([Self.first])
         var undone = holds.takeUndone()
         #expect(undone == nil)
-        holds.remove([second])
+        holds.remove([Self.second])
         undone = holds.takeUndone()
         #expect(undone == Self.plain && holds.isEmpty)
         undone = holds.takeUndone()
@@ -49,9 +50,9 @@ import Testing
 
     @Test func undoingIsGivenUp() {
         var holds = PHYHolds()
-        let number = holds.add()
+        holds.add(Self.first)
         holds.changed(from: Self.plain, to: Self.plain.union(Self.coded))
-        holds.remove([number])
+        holds.remove([Self.first])
         holds.giveUpUndoing()
         #expect(holds.isEmpty)
         #expect(holds.selection(from: Self.plain.union(Self.coded)) == Self.plain.union(Self.coded))

@@ -46,17 +46,14 @@ extension Conformance {
             }
         }
 
-        @Test(
-            .proves(
-                "Host: health", "HostHealth: countLinks", "HostReceiver: receive", "HostChannels: followLinks, endLink")
-        )
+        @Test(.proves("Host: health", "HostHealth: countLinks", "HostReceiver: receive", "HostChannels: followLinks"))
         func linksAreCountedAndTheirEndsTold() async throws {
             try await HostStories.run { central, peripheral in
                 let following = await central.followLinks()
                 #expect(await central.linkCount == 0)
                 try await HostStories.link(central, peripheral)
                 #expect(await central.linkCount == 1)
-                await central.endLink()
+                #expect(await central.endLink())
                 #expect(central.told.entries.contains("link ended"))
                 #expect(await peripheral.isTold("channel closed"))
                 withExtendedLifetime(following) {}

@@ -1,5 +1,6 @@
 import BluetoothHCI
 import BluetoothHost
+import BluetoothLoop
 import BluetoothPrimitives
 import TestSupport
 import Testing
@@ -155,10 +156,11 @@ extension HostUser {
     /// Reports the ends of links as long as the result is retained.
     func followLinks() -> any AnyObject & Sendable { host.channels.followLinks() }
 
-    /// Closes the channel, and returns when its link is down.
-    func endLink() async {
-        guard let channel else { return }
-        await host.channels.endLink(of: channel, timeout: .seconds(10)) { channel.close() }
+    /// Closes the channel, and waits until its link is down; returns whether it is.
+    func endLink() async -> Bool {
+        let down = Promise<Void, BluetoothError>()
+        channel?.close(whenDown: down)
+        return (try? await down.value(Self.use, timeout: Self.limit, on: loop)) != nil
     }
 
     /// Accepts channels on a PSM that the host picks.

@@ -65,7 +65,7 @@ extension Conformance {
 
         @Test(
             .proves(
-                "Host: channels", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close, attach",
+                "Host: channels", "HostChannels: connect, listen", "HostChannel: peer, send, close, attach",
                 "ChannelReceiver: receive, channelIsWritable, channelEnded",
                 "HostLink: parameters, rssi"))
         func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {

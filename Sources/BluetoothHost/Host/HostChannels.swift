@@ -24,13 +24,6 @@ package protocol HostChannels: AnyObject {
         _ request: LinkRequest, _ receiver: any ChannelReceiver
     ) throws(BluetoothError) -> any HostChannel
 
-    /// Calls `close`, which closes an open attribute channel, and waits until its link is down, at most `timeout`.
-    ///
-    /// Returns at once where another channel of this program keeps the link, and when a connect uses it again.
-    nonisolated(nonsending) func endLink(
-        of channel: any HostChannel, timeout: Duration, by close: () -> Void
-    ) async
-
     /// Accepts the channels that peers open; the closure returns the receiver of each, or nil to refuse it. The events of
     /// links whose attribute channels are accepted are not missed.
     func listen(
@@ -49,9 +42,6 @@ package protocol HostChannels: AnyObject {
 package protocol HostChannel: AnyObject, Sendable {
     /// The peer, by the address that the host uses for it now.
     var peer: BluetoothAddress { get }
-
-    /// The link's handle; nil while the link is not up, or is being encrypted and the host does not report it.
-    var linkHandle: UInt16? { get }
 
     /// The largest packet that may be received and sent; nil if unknown.
     var maximumTransmissionUnits: (receive: Int, send: Int)? { get }
@@ -88,12 +78,20 @@ package protocol HostChannel: AnyObject, Sendable {
 
     /// Closes the channel. No event follows; a second call does nothing. Calls that wait for an attribute channel's link
     /// fail with the reason, and no later link to the peer receives an answer to the outstanding transactions.
-    func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions)
+    ///
+    /// - Parameter down: succeeds when an open attribute channel's link is down: at once where another channel of this
+    ///   program keeps the link, and when a connect uses it again.
+    func close(
+        _ reason: BluetoothError?, owing outstanding: OutstandingTransactions,
+        whenDown down: Promise<Void, BluetoothError>?
+    )
 }
 
 extension HostChannel {
     /// Closes a channel without outstanding transactions.
-    package func close() { close(nil, owing: OutstandingTransactions()) }
+    package func close(whenDown down: Promise<Void, BluetoothError>? = nil) {
+        close(nil, owing: OutstandingTransactions(), whenDown: down)
+    }
 }
 
 /// The receiver of a channel's packets and events. The host holds it until the channel has ended or is closed.
@@ -127,18 +125,12 @@ package enum ChannelSend: Equatable, Sendable {
 
 /// The reason why an operation on a channel failed.
 package struct ChannelFailure: Error, Hashable, Sendable {
-    /// The kind of failure, as far as callers distinguish it.
-    package enum Kind: Hashable, Sendable {
-        /// The packet is too long.
-        case tooLong
-        case other
-    }
-
-    package let kind: Kind
     package let cause: BluetoothError.Cause
+    /// Whether the packet is too long.
+    package let isTooLong: Bool
 
-    package init(_ kind: Kind, _ cause: BluetoothError.Cause) {
-        (self.kind, self.cause) = (kind, cause)
+    package init(_ cause: BluetoothError.Cause, isTooLong: Bool) {
+        (self.cause, self.isTooLong) = (cause, isTooLong)
     }
 }
 

@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothPrimitives
 
 /// Options of a connection-oriented channel that is opened or listened for.
@@ -35,6 +36,12 @@ public struct ChannelOptions: Hashable, Sendable {
         self.sendBuffer = sendBuffer
         self.receiveBuffer = receiveBuffer
     }
+}
+
+extension L2CAPChannel {
+    /// An enhanced attribute bearer.
+    package static let enhancedBearer = L2CAPChannel.dynamic(
+        psm: AttributeProtocol.enhancedProtocolServiceMultiplexer)
 }
 
 extension ChannelOptions {

@@ -8,12 +8,11 @@ import BluetoothPrimitives
 /// an entry that ends is replaced by one with the adapter's defaults, and taken from the list only then.
 struct InitialParameterList: AdapterTableValue, Sendable {
     private struct Entry {
-        let number: UInt64
+        let id: ObjectIdentifier
         let peer: BluetoothAddress
         let parameters: LEConnectionParameters
     }
 
-    private var nextNumber: UInt64 = 0
     private var entries: [Entry] = []
     /// The devices whose entries have ended and are to get the defaults.
     private(set) var ended: [BluetoothAddress] = []
@@ -21,25 +20,23 @@ struct InitialParameterList: AdapterTableValue, Sendable {
     /// Whether the kernel's list need not differ from what it is.
     var isEmpty: Bool { entries.isEmpty && ended.isEmpty }
 
-    /// Adds an entry; the newest of a device counts. Returns its number.
-    mutating func add(_ parameters: LEConnectionParameters, for peer: BluetoothAddress) -> UInt64 {
-        nextNumber += 1
-        entries.append(Entry(number: nextNumber, peer: peer, parameters: parameters))
+    /// Adds an entry; the newest of a device counts.
+    mutating func add(_ parameters: LEConnectionParameters, for peer: BluetoothAddress, as id: ObjectIdentifier) {
+        entries.append(Entry(id: id, peer: peer, parameters: parameters))
         ended.removeAll { $0 == peer }
-        return nextNumber
     }
 
     /// Ends entries.
-    mutating func remove(_ numbers: Set<UInt64>) {
-        let removed = entries.filter { numbers.contains($0.number) }
-        entries.removeAll { numbers.contains($0.number) }
+    mutating func remove(_ ids: Set<ObjectIdentifier>) {
+        let removed = entries.filter { ids.contains($0.id) }
+        entries.removeAll { ids.contains($0.id) }
         for peer in removed.map(\.peer) where !ended.contains(peer) && !entries.contains(where: { $0.peer == peer }) {
             ended.append(peer)
         }
     }
 
     /// Removes entries that no caller will replace.
-    mutating func forget(_ numbers: Set<UInt64>) { entries.removeAll { numbers.contains($0.number) } }
+    mutating func forget(_ ids: Set<ObjectIdentifier>) { entries.removeAll { ids.contains($0.id) } }
 
     /// The list to load: one entry for each device, and at least two, since the kernel replaces its list with no fewer.
     func whole(defaults: LEConnectionParameters) -> [DeviceConnectionParameters] {

@@ -19,8 +19,8 @@ final class InitialParameters {
     private let management: ManagementClient
     private let log: Logger
     private let adapter: AdapterTable<InitialParameterList>.Key
-    /// The numbers of this object's entries.
-    private var own: Set<UInt64> = []
+    /// This object's entries.
+    private var own: Set<ObjectIdentifier> = []
     private var loading = SerializedChange<Promise<Void, BluetoothError>>()
     /// The adapter's defaults, as last read.
     private var defaults = LEConnectionParameters.kernelDefaults
@@ -37,31 +37,29 @@ final class InitialParameters {
         adapter = .init(address, on: loop)
     }
 
-    /// Adds an entry and waits until the kernel has it. Nil if the kernel refuses it, which is logged: links to the
-    /// device then begin with other parameters.
+    /// Adds an entry, until ``end(_:)``, and waits until the kernel has it. A refusal of the kernel's is logged: links to
+    /// the device then begin with other parameters.
     nonisolated(nonsending) func begin(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? {
+        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, as id: ObjectIdentifier, timeout: Duration?
+    ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("preset connection parameters", peer: peer, adapter: commands.name)
-        let number = Self.lists.with(adapter) { $0.add(parameters, for: peer) }
-        own.insert(number)
+        Self.lists.with(adapter) { $0.add(parameters, for: peer, as: id) }
+        own.insert(id)
         let waiter = Promise<Void, BluetoothError>()
         load(for: [waiter])
         do {
             try await waiter.value(operation, timeout: timeout, on: loop)
-            return number
         } catch {
-            end(number)
+            end(id)
             if error.code == .cancelled || error.code == .timedOut { throw error }
             report(error)
-            return nil
         }
     }
 
     /// Removes an entry.
-    func end(_ number: UInt64) {
-        guard own.remove(number) != nil else { return }
-        Self.lists.with(adapter) { $0.remove([number]) }
+    func end(_ id: ObjectIdentifier) {
+        guard own.remove(id) != nil else { return }
+        Self.lists.with(adapter) { $0.remove([id]) }
         load(for: [])
     }
 

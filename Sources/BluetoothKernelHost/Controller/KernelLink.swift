@@ -19,42 +19,60 @@ final class LinkFollowing: Sendable {
     }
 }
 
-/// A registration for the events of a link of this program; dropping it ends the registration.
+/// A link of this program, as the controller's events report it; dropping it ends that.
+//
+// Lives on the loop, with its channel.
+// Holds more than ten variables: what the events of a link report, and who waits for it.
 final class KernelLink: HostLink {
+    /// A procedure to wait for.
+    private enum Procedure: Hashable {
+        case parameters(LEConnectionParameters)
+        case phys
+    }
+
     private let mark: ComponentCount.Mark
     private let owner: LoopBound<KernelLinks>
     private let loop: EventLoop
-    private let number: UInt64
+    let handle: ConnectionHandle
+    /// Called when the link is encrypted.
+    let onEncrypted: (() -> Void)?
+    /// The parameters; nil where the controller's events are not available.
+    var parameters: ConnectionParameters?
+    /// The data length; nil until it is reported.
+    private(set) var dataLength: LinkDataLength?
+    /// The reason for its end, between Disconnection Complete and the end of its socket.
+    var endReason: HCIStatus?
+    private var waiters: [Procedure: WaiterList<LinkChange, BluetoothError>] = [:]
+    /// The handler of changes.
+    private var onChange: ((Result<LinkChange, BluetoothError>) -> Void)?
+    /// The parameters to enforce.
+    private var enforcer = ParameterEnforcer()
 
-    init(_ links: KernelLinks, _ number: UInt64) {
+    init(_ handle: ConnectionHandle, of links: KernelLinks, onEncrypted: (() -> Void)?) {
         mark = links.loop.components.mark("KernelLink")
         loop = links.loop
         owner = LoopBound(links, on: loop)
-        self.number = number
+        (self.handle, self.onEncrypted) = (handle, onEncrypted)
     }
 
     deinit {
-        loop.execute { [owner, number] in owner.value.detach(number) }
+        loop.execute { [owner, handle] in owner.value.detach(handle) }
     }
 
     private var links: KernelLinks { owner.value }
 
-    var parameters: ConnectionParameters? { links.parameters(of: number).map { ConnectionParameters($0) } }
-
-    var dataLength: LinkDataLength? { links.dataLength(of: number).map { LinkDataLength($0) } }
+    // MARK: Procedures
 
     nonisolated(nonsending) func rssi(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> Int? {
-        try await links.ask(number, operation, timeout: timeout) { HCIReadRSSI($0) }.power.map { Int($0) }
+        try await ask(HCIReadRSSI(handle), operation, timeout: timeout).power.map { Int($0) }
     }
 
     nonisolated(nonsending) func transmitPower(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> Int {
-        let answer = try await links.ask(number, operation, timeout: timeout) {
-            HCIReadTransmitPowerLevel($0, maximum: false)
-        }
+        let answer = try await ask(HCIReadTransmitPowerLevel(handle, maximum: false), operation, timeout: timeout)
         guard let power = answer.power else { throw .unreadable(operation) }
         return Int(power)
     }
@@ -62,13 +80,13 @@ final class KernelLink: HostLink {
     nonisolated(nonsending) func phys(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> LinkPHYs {
-        LinkPHYs(try await links.ask(number, operation, timeout: timeout) { LEReadPHY($0) })
+        LinkPHYs(try await ask(LEReadPHY(handle), operation, timeout: timeout))
     }
 
     nonisolated(nonsending) func setPHYs(
         _ preference: LEPHYPreference, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> LinkPHYs {
-        let change = try await links.change(number, operation, timeout: timeout, .phys) { LESetPHY($0, preference) }
+        let change = try await change(.phys, LESetPHY(handle, preference), operation, timeout: timeout)
         guard case .phys(let phys) = change else { throw .unreadable(operation) }
         return phys
     }
@@ -76,18 +94,15 @@ final class KernelLink: HostLink {
     nonisolated(nonsending) func setDataLength(
         octets: UInt16, time: UInt16, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) {
-        _ = try await links.ask(number, operation, timeout: timeout) {
-            LESetDataLength($0, octets: octets, time: time)
-        }
+        _ = try await ask(LESetDataLength(handle, octets: octets, time: time), operation, timeout: timeout)
     }
 
     nonisolated(nonsending) func setParameters(
         _ parameters: LEConnectionParameters, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> ConnectionParameters {
         try keepParameters(parameters, isPolicy: false, operation)
-        let change = try await links.change(number, operation, timeout: timeout, .parameters(parameters)) {
-            LEConnectionUpdate($0, parameters)
-        }
+        let command = LEConnectionUpdate(handle, parameters)
+        let change = try await change(.parameters(parameters), command, operation, timeout: timeout)
         guard case .parameters(let now) = change else { throw .unreadable(operation) }
         return now
     }
@@ -95,28 +110,108 @@ final class KernelLink: HostLink {
     func keepParameters(
         _ range: LEConnectionParameters?, isPolicy: Bool, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
-        try links.watch(of: number, operation).enforcer.keep(range, isPolicy: isPolicy)
+        try checkUp(operation)
+        enforcer.keep(range, isPolicy: isPolicy)
     }
 
     func follow(
         _ operation: BluetoothError.Operation, _ onChange: @escaping (Result<LinkChange, BluetoothError>) -> Void
     ) throws(BluetoothError) {
-        try links.watch(of: number, operation).onChange = onChange
+        try checkUp(operation)
+        self.onChange = onChange
     }
 
+    /// Sends a command about the link and returns the answer.
+    private nonisolated(nonsending) func ask<Command: HCICommand>(
+        _ command: Command, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> Command.Return {
+        try checkUp(operation)
+        let call = Promise<Command.Return, BluetoothError>()
+        links.commands.send(command) { answer in call.resolve(answer.mapError { $0.about(operation) }) }
+        return try await call.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// Sends a command that an event completes, and returns the event's content.
+    private nonisolated(nonsending) func change(
+        _ procedure: Procedure, _ command: some HCICommand, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> LinkChange {
+        try checkUp(operation)
+        waiters = waiters.filter { !$0.value.isEmpty }
+        let call = waiters[procedure, default: WaiterList()].makePromise()
+        links.commands.send(command) { answer in
+            if case .failure(let error) = answer { call.fail(error.about(operation)) }
+        }
+        do {
+            return try await call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            throw error.during(operation)
+        }
+    }
+
+    private func checkUp(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        if let end = links.commands.end { throw end.about(operation) }
+        guard endReason == nil else {
+            throw BluetoothError(.disconnected, operation, "The link has ended.", isRetryable: true)
+        }
+    }
+
+    // MARK: Events
+
+    /// Receives new parameters, or the failure of their change; returns those to request again.
+    func receive(_ event: LEConnectionUpdateComplete) -> LEConnectionParameters? {
+        receive(.parameters(ConnectionParameters(event.parameters)), event.status) { procedure in
+            guard case .parameters(let wanted) = procedure else { return false }
+            // Another change, such as the peer's, may come in between.
+            return !event.status.isSuccess || wanted.includes(event.parameters)
+        }
+        return event.status.isSuccess ? enforcer.request(insteadOf: event.parameters, at: loop.now) : nil
+    }
+
+    func receive(_ event: LEPHYUpdate) {
+        receive(.phys(LinkPHYs(event.phys)), event.status) { $0 == .phys }
+    }
+
+    func receive(_ event: LEDataLengthChange) {
+        let length = LinkDataLength(event.length)
+        dataLength = length
+        onChange?(.success(.dataLength(length)))
+    }
+
+    /// Resolves the procedures that a change, or its failure, ends, and reports it to the follower.
+    private func receive(_ change: LinkChange, _ status: HCIStatus, ending hasEnded: (Procedure) -> Bool) {
+        let result: Result<LinkChange, BluetoothError> =
+            status.isSuccess ? .success(change) : .failure(.linkProcedure(.init("change the link"), status))
+        for procedure in waiters.keys where hasEnded(procedure) { waiters[procedure]?.resolveAll(result) }
+        if status.isSuccess { onChange?(result) }
+    }
+
+    // MARK: The end
+
     /// The reason for the link's end, given that its channel's socket reports `error`.
+    ///
+    /// The kernel passes every event to raw sockets before it acts on it, so when the link's socket ends the controller's
+    /// reason is queued here already, though perhaps not received. There is none when the kernel has ended the link
+    /// without an event: when it powers the adapter off, it ends the links as soon as the controller has accepted its
+    /// command.
     func reasonOfEnd(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
-        let status = links.endReason(of: number)
         let (commands, kernel) = (links.commands, links.kernel)
-        return .disconnected(peer, error, status: status, isFollowed: commands.hasSocket) {
+        if endReason == nil { commands.receiveWaiting() }
+        return .disconnected(peer, error, status: endReason, isFollowed: commands.hasSocket) {
             AdapterPresence(of: commands.index, on: kernel)
         }
     }
 
-    /// Fails the calls that wait for the link, for this reason.
-    func end(_ reason: BluetoothError) { links.end(number, reason) }
+    /// Fails the calls that wait for the link, for this reason: no more events will arrive.
+    func end(_ reason: BluetoothError) {
+        for procedure in waiters.keys { waiters[procedure]?.failAll(reason) }
+        onChange?(.failure(reason))
+        onChange = nil
+    }
 
     var isFollowed: Bool { links.commands.hasSocket }
 
-    func disconnect() { links.disconnect(number) }
+    func disconnect() {
+        guard endReason == nil else { return }
+        links.commands.send(HCIDisconnect(handle, reason: .authenticationFailure)) { _ in }
+    }
 }

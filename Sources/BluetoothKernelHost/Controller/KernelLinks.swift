@@ -57,14 +57,14 @@ final class KernelLinks {
     nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) -> LinkPreparation {
         let preparation = LinkPreparation(initialParameters, phyPolicy)
         if let parameters = request.parameters {
-            preparation.entry = try await initialParameters.begin(
-                parameters, for: request.peer, timeout: request.remaining(at: loop.now))
+            try await initialParameters.begin(
+                parameters, for: request.peer, as: preparation.id, timeout: request.remaining(at: loop.now))
         }
         if !request.phys.subtracting(.le1M).isEmpty {
             var operation = request.operation
             operation.adapter = commands.name
-            preparation.hold = try await phyPolicy.begin(
-                request.phys, operation, timeout: request.remaining(at: loop.now))
+            try await phyPolicy.begin(
+                request.phys, as: preparation.id, operation, timeout: request.remaining(at: loop.now))
         }
         preparation.following = following()
         return preparation
@@ -99,24 +99,14 @@ final class KernelLinks {
 
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
         commands.receiveWaiting()
-        return KernelLink(self, table.add(ConnectionHandle(rawValue: handle), onEncrypted: onEncrypted))
+        let link = KernelLink(ConnectionHandle(rawValue: handle), of: self, onEncrypted: onEncrypted)
+        table.add(link)
+        return link
     }
 
-    func detach(_ number: UInt64) {
-        guard let entry = table.remove(number) else { return }
-        entry.watch?.end(
-            BluetoothError(.disconnected, .init("use the link", adapter: commands.name), "The link has ended."))
+    func detach(_ handle: ConnectionHandle) {
+        table.remove(handle)
         linksChanged()
-    }
-
-    func disconnect(_ number: UInt64) {
-        guard let handle = try? handle(of: number, .init("end the link", adapter: commands.name)) else { return }
-        commands.send(HCIDisconnect(handle, reason: .authenticationFailure)) { _ in }
-    }
-
-    func end(_ number: UInt64, _ reason: BluetoothError) {
-        table[number]?.watch?.end(reason)
-        table[number]?.watch = nil
     }
 
     private func linksChanged() {
@@ -127,21 +117,11 @@ final class KernelLinks {
         commands.closeIfIdle()
     }
 
-    /// The controller's reason for a link's end.
-    ///
-    /// The kernel passes every event to raw sockets before it acts on it, so when the link's socket ends the reason is
-    /// queued here already, though perhaps not received. Nil when the kernel has ended the link without an event: when
-    /// it powers the adapter off, it ends the links as soon as the controller has accepted its command.
-    func endReason(of number: UInt64) -> HCIStatus? {
-        if table[number]?.endReason == nil { commands.receiveWaiting() }
-        return table[number]?.endReason
-    }
-
     // MARK: Events
 
     /// Records a new link, whose owner is not known yet, or the failure of an attempt.
     func began(_ event: LEConnectionComplete) {
-        table.began(event)
+        if event.status.isSuccess { table.record(event.parameters, of: event.handle) }
         refusals.receive(event)
         guard !event.status.isSuccess || event.role == .central else { return }
         act(lost.attemptEnded(event.status, isFollowed: table.connecting > 0))
@@ -202,103 +182,21 @@ final class KernelLinks {
         } else if let event = try event.as(HCIEncryptionChange.self) {
             guard event.status.isSuccess, event.isEncrypted else { return nil }
             // Deferred, since the packet is still being received.
-            if let handler = table.encryptionHandler(of: event.handle) { loop.executeLocally(handler) }
+            if let handler = table[event.handle]?.onEncrypted { loop.executeLocally(handler) }
         } else if let event = try event.as(LEConnectionUpdateComplete.self) {
             receive(event)
         } else if let event = try event.as(LEPHYUpdate.self) {
-            receive(event)
+            table[event.phys.handle]?.receive(event)
         } else if let event = try event.as(LEDataLengthChange.self) {
-            receive(event)
+            table[event.handle]?.receive(event)
         }
         return nil
     }
 
     private func receive(_ event: LEConnectionUpdateComplete) {
-        table.updated(event)
-        guard let number = table.number(of: event.handle), let watch = table[number]?.watch else { return }
-        let change = LinkChange.parameters(ConnectionParameters(event.parameters))
-        watch.resolve(result(change, event.status)) { procedure in
-            guard case .parameters(let wanted) = procedure else { return false }
-            // Another change, such as the peer's, may come in between.
-            return !event.status.isSuccess || wanted.includes(event.parameters)
-        }
-        guard event.status.isSuccess else { return }
-        watch.report(change)
-        guard let range = watch.enforcer.request(insteadOf: event.parameters, at: loop.now) else { return }
+        if event.status.isSuccess { table.record(event.parameters, of: event.handle) }
+        guard let range = table[event.handle]?.receive(event) else { return }
         log.debug("requests its own parameters again", metadata: ["handle": "\(event.handle)"])
         commands.send(LEConnectionUpdate(event.handle, range)) { _ in }
-    }
-
-    private func receive(_ event: LEPHYUpdate) {
-        guard let number = table.number(of: event.phys.handle), let watch = table[number]?.watch else { return }
-        let change = LinkChange.phys(LinkPHYs(event.phys))
-        watch.resolve(result(change, event.status)) { $0 == .phys }
-        if event.status.isSuccess { watch.report(change) }
-    }
-
-    private func receive(_ event: LEDataLengthChange) {
-        guard let number = table.number(of: event.handle) else { return }
-        table[number]?.dataLength = event.length
-        table[number]?.watch?.report(.dataLength(LinkDataLength(event.length)))
-    }
-
-    /// The result of a procedure for its waiting callers.
-    private func result(_ change: LinkChange, _ status: HCIStatus) -> Result<LinkChange, BluetoothError> {
-        status.isSuccess ? .success(change) : .failure(.linkProcedure(.init("change the link"), status))
-    }
-
-    // MARK: Procedures
-
-    func parameters(of number: UInt64) -> LEActiveConnectionParameters? { table[number]?.parameters }
-
-    func dataLength(of number: UInt64) -> LEDataLength? { table[number]?.dataLength }
-
-    /// Sends a command about a link and returns the answer.
-    nonisolated(nonsending) func ask<Command: HCICommand>(
-        _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
-        _ command: (ConnectionHandle) -> Command
-    ) async throws(BluetoothError) -> Command.Return {
-        let call = Promise<Command.Return, BluetoothError>()
-        commands.send(command(try handle(of: number, operation))) { answer in
-            call.resolve(answer.mapError { $0.about(operation) })
-        }
-        return try await call.value(operation, timeout: timeout, on: loop)
-    }
-
-    /// Sends a command that an event completes, and returns the event's content.
-    nonisolated(nonsending) func change(
-        _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?, _ procedure: LinkWatch.Procedure,
-        _ command: (ConnectionHandle) -> some HCICommand
-    ) async throws(BluetoothError) -> LinkChange {
-        let call = try watch(of: number, operation).waiter(for: procedure)
-        commands.send(command(try handle(of: number, operation))) { answer in
-            if case .failure(let error) = answer { call.fail(error.about(operation)) }
-        }
-        do {
-            return try await call.value(operation, timeout: timeout, on: loop)
-        } catch {
-            throw error.during(operation)
-        }
-    }
-
-    /// Returns the waiters and follower of a link, created on first use.
-    func watch(
-        of number: UInt64, _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> LinkWatch {
-        _ = try handle(of: number, operation)
-        if let watch = table[number]?.watch { return watch }
-        let watch = LinkWatch()
-        table[number]?.watch = watch
-        return watch
-    }
-
-    private func handle(
-        of number: UInt64, _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> ConnectionHandle {
-        if let end = commands.end { throw end.about(operation) }
-        guard let entry = table[number], entry.endReason == nil else {
-            throw BluetoothError(.disconnected, operation, "The link has ended.", isRetryable: true)
-        }
-        return entry.handle
     }
 }

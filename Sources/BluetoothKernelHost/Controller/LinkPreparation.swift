@@ -4,10 +4,6 @@
 final class LinkPreparation {
     private let initialParameters: InitialParameters
     private let phyPolicy: PHYPolicy
-    /// The number of the device's initial parameters.
-    var entry: UInt64?
-    /// The number of the need for LE Coded.
-    var hold: UInt64?
     var following: LinkFollowing?
 
     init(_ initialParameters: InitialParameters, _ phyPolicy: PHYPolicy) {
@@ -15,7 +11,10 @@ final class LinkPreparation {
     }
 
     deinit {
-        if let entry { initialParameters.end(entry) }
-        if let hold { phyPolicy.end(hold) }
+        initialParameters.end(id)
+        phyPolicy.end(id)
     }
+
+    /// What it needs is known by this.
+    var id: ObjectIdentifier { ObjectIdentifier(self) }
 }

@@ -4,59 +4,33 @@ import BluetoothSockets
 import BluetoothHCI
 
 /// The links of a controller, as its events report them: this program's and others'.
-///
-/// A handle is reused after its link has ended, so links of this program have a number that never is.
 struct LinkTable {
-    /// A link of this program.
-    struct Entry {
-        let handle: ConnectionHandle
-        /// The parameters; nil where the controller's events are not available.
-        var parameters: LEActiveConnectionParameters?
-        /// The data length; nil until it is reported.
-        var dataLength: LEDataLength?
-        /// The reason for its end, between Disconnection Complete and the end of its socket.
-        var endReason: HCIStatus?
-        /// Called when the link is encrypted.
-        var onEncrypted: (() -> Void)?
-        /// The waiters and follower; created on first use.
-        var watch: LinkWatch?
-    }
-
     /// The number of connections being created, whose events are still to come.
     var connecting = 0
-    private(set) var entries: [UInt64: Entry] = [:]
-    private var numbers: [ConnectionHandle: UInt64] = [:]
+    /// The number of links of this program, with those that have ended and are not dropped yet.
+    private var count = 0
+    /// The links of this program. A handle is reused after its link has ended.
+    private var ours: [ConnectionHandle: WeakReference<KernelLink>] = [:]
     /// The parameters of links that are not ours, or not yet. There are at most as many as handles.
     private var others: [ConnectionHandle: LEActiveConnectionParameters] = [:]
-    private var nextNumber: UInt64 = 0
 
     /// Whether no component needs the controller's events.
-    var isIdle: Bool { connecting == 0 && entries.isEmpty }
+    var isIdle: Bool { connecting == 0 && count == 0 }
 
-    subscript(number: UInt64) -> Entry? {
-        get { entries[number] }
-        set { entries[number] = newValue }
-    }
-
-    /// The encryption handler of our link with this handle.
-    func encryptionHandler(of handle: ConnectionHandle) -> (() -> Void)? {
-        numbers[handle].flatMap { entries[$0]?.onEncrypted }
-    }
+    /// Our link that has this handle now.
+    subscript(handle: ConnectionHandle) -> KernelLink? { ours[handle]?.object }
 
     /// Adds a new link of this program.
-    mutating func add(_ handle: ConnectionHandle, onEncrypted: (() -> Void)? = nil) -> UInt64 {
-        nextNumber += 1
-        entries[nextNumber] = Entry(
-            handle: handle, parameters: others.removeValue(forKey: handle), onEncrypted: onEncrypted)
-        numbers[handle] = nextNumber
-        return nextNumber
+    mutating func add(_ link: KernelLink) {
+        count += 1
+        link.parameters = others.removeValue(forKey: link.handle).map { ConnectionParameters($0) }
+        ours[link.handle] = WeakReference(to: link)
     }
 
-    /// Removes a link of this program.
-    mutating func remove(_ number: UInt64) -> Entry? {
-        guard let entry = entries.removeValue(forKey: number) else { return nil }
-        if numbers[entry.handle] == number { numbers[entry.handle] = nil }
-        return entry
+    /// Removes a link of this program, which has been dropped.
+    mutating func remove(_ handle: ConnectionHandle) {
+        count -= 1
+        if self[handle] == nil { ours[handle] = nil }
     }
 
     /// The links that are not ours, or not yet.
@@ -68,77 +42,23 @@ struct LinkTable {
     }
 
     /// Ends all waits: no more events will arrive.
-    mutating func end(_ reason: BluetoothError) {
-        for number in entries.keys {
-            entries[number]?.watch?.end(reason)
-            entries[number]?.watch = nil
-        }
+    func end(_ reason: BluetoothError) {
+        for link in ours.values { link.object?.end(reason) }
     }
 
-    /// The number of our link that has this handle now.
-    func number(of handle: ConnectionHandle) -> UInt64? { numbers[handle] }
-
-    /// Records a new link whose owner is not known yet.
-    mutating func began(_ event: LEConnectionComplete) {
-        guard event.status.isSuccess else { return }
-        if let number = numbers[event.handle] {
-            entries[number]?.parameters = event.parameters
+    /// Records the parameters of a new link, whose owner is not known yet, or a link's new ones.
+    mutating func record(_ parameters: LEActiveConnectionParameters, of handle: ConnectionHandle) {
+        if let link = self[handle] {
+            link.parameters = ConnectionParameters(parameters)
         } else {
-            others[event.handle] = event.parameters
-        }
-    }
-
-    /// Records a link's new parameters.
-    mutating func updated(_ event: LEConnectionUpdateComplete) {
-        guard event.status.isSuccess else { return }
-        if let number = numbers[event.handle] {
-            entries[number]?.parameters = event.parameters
-        } else {
-            others[event.handle] = event.parameters
+            others[handle] = parameters
         }
     }
 
     /// Records a link's end; its handle may be reused.
     mutating func ended(_ event: HCIDisconnectionComplete) {
         others[event.handle] = nil
-        guard let number = numbers.removeValue(forKey: event.handle) else { return }
-        entries[number]?.endReason = event.reason
-    }
-}
-
-/// The waiters for a link's procedures and the follower of its changes.
-final class LinkWatch {
-    /// A procedure to wait for.
-    enum Procedure: Hashable {
-        case parameters(LEConnectionParameters)
-        case phys
-    }
-
-    private var waiters: [Procedure: WaiterList<LinkChange, BluetoothError>] = [:]
-    /// The handler of changes.
-    var onChange: ((Result<LinkChange, BluetoothError>) -> Void)?
-    /// The parameters to enforce.
-    var enforcer = ParameterEnforcer()
-
-    /// A promise of a procedure's result, for procedures from now on.
-    func waiter(for procedure: Procedure) -> Promise<LinkChange, BluetoothError> {
-        waiters = waiters.filter { !$0.value.isEmpty }
-        return waiters[procedure, default: WaiterList()].makePromise()
-    }
-
-    /// Resolves the procedures that have ended with this result.
-    func resolve(_ result: Result<LinkChange, BluetoothError>, where hasEnded: (Procedure) -> Bool) {
-        for procedure in waiters.keys where hasEnded(procedure) { waiters[procedure]?.resolveAll(result) }
-    }
-
-    /// Reports a change to the follower.
-    func report(_ change: LinkChange) { onChange?(.success(change)) }
-
-    /// Fails all waiters.
-    func end(_ reason: BluetoothError) {
-        resolve(.failure(reason)) { _ in true }
-        onChange?(.failure(reason))
-        onChange = nil
+        ours.removeValue(forKey: event.handle)?.object?.endReason = event.reason
     }
 }
 

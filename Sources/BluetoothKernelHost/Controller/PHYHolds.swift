@@ -4,8 +4,7 @@ import BluetoothPrimitives
 
 /// The need of this process's objects for LE Coded on an adapter, and what they have selected for it.
 struct PHYHolds: AdapterTableValue, Sendable {
-    private var nextNumber: UInt64 = 0
-    private var numbers: Set<UInt64> = []
+    private var needs: Set<ObjectIdentifier> = []
     /// What was selected in addition, and is deselected at the end.
     private var added: ManagementPHYs = []
     /// The selection with it.
@@ -14,23 +13,18 @@ struct PHYHolds: AdapterTableValue, Sendable {
     private static let coded = ManagementPHYs(.leCoded)
 
     /// Whether nothing is needed and nothing remains to be undone.
-    var isEmpty: Bool { numbers.isEmpty && added.isEmpty }
+    var isEmpty: Bool { needs.isEmpty && added.isEmpty }
 
-    /// Adds a need; returns its number.
-    mutating func add() -> UInt64 {
-        nextNumber += 1
-        numbers.insert(nextNumber)
-        return nextNumber
-    }
+    mutating func add(_ need: ObjectIdentifier) { needs.insert(need) }
 
-    mutating func remove(_ numbers: Set<UInt64>) { self.numbers.subtract(numbers) }
+    mutating func remove(_ needs: Set<ObjectIdentifier>) { self.needs.subtract(needs) }
 
     /// Whether the selection is no longer needed.
-    var isToBeUndone: Bool { numbers.isEmpty && !added.isEmpty }
+    var isToBeUndone: Bool { needs.isEmpty && !added.isEmpty }
 
     /// The selection that is needed, given the present one.
     func selection(from present: ManagementPHYs) -> ManagementPHYs {
-        numbers.isEmpty ? present.subtracting(added) : present.union(Self.coded)
+        needs.isEmpty ? present.subtracting(added) : present.union(Self.coded)
     }
 
     /// The selection that undoes what was selected, going by the last one known, which is then over; nil if there is nothing

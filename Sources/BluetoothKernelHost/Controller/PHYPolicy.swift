@@ -17,8 +17,8 @@ final class PHYPolicy {
     private let management: ManagementClient
     private let log: Logger
     private let adapter: AdapterTable<PHYHolds>.Key
-    /// The numbers of this object's holds.
-    private var own: Set<UInt64> = []
+    /// This object's needs.
+    private var own: Set<ObjectIdentifier> = []
     private var change = SerializedChange<Promise<Void, BluetoothError>>()
     /// Whether a refusal of the kernel's has been logged.
     private var isRefused = false
@@ -49,36 +49,31 @@ final class PHYPolicy {
 
     // MARK: Connecting
 
-    /// Has the kernel connect on LE Coded as well if that is among `phys`, until ``end(_:)`` of the result. Nil if the
-    /// kernel does not permit it, which is logged.
+    /// Has the kernel connect on LE Coded as well if that is among `phys`, until ``end(_:)``. A kernel that does not permit
+    /// it is logged.
     /// - Throws: `.unsupported` if the controller lacks one of the PHYs; `.timedOut`, `.cancelled`.
     nonisolated(nonsending) func begin(
-        _ phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? {
+        _ phys: LEPHYSet, as id: ObjectIdentifier, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
         do {
             let configuration = try await configuration(operation, timeout: timeout)
             try phys.check(against: configuration, operation)
-        } catch {
-            return try without(error, isNeeded: phys.contains(.leCoded))
-        }
-        guard phys.contains(.leCoded) else { return nil }
-        let number = Self.holds.with(adapter) { $0.add() }
-        own.insert(number)
-        let waiter = Promise<Void, BluetoothError>()
-        update(for: [waiter])
-        do {
+            guard phys.contains(.leCoded) else { return }
+            Self.holds.with(adapter) { $0.add(id) }
+            own.insert(id)
+            let waiter = Promise<Void, BluetoothError>()
+            update(for: [waiter])
             try await waiter.value(operation, timeout: timeout, on: loop)
-            return number
         } catch {
-            end(number)
-            return try without(error, isNeeded: true)
+            end(id)
+            try goOn(without: error, isNeeded: phys.contains(.leCoded))
         }
     }
 
-    /// Ends one ``begin(_:_:timeout:)``.
-    func end(_ number: UInt64) {
-        guard own.remove(number) != nil else { return }
-        Self.holds.with(adapter) { $0.remove([number]) }
+    /// Ends one ``begin(_:as:_:timeout:)``.
+    func end(_ id: ObjectIdentifier) {
+        guard own.remove(id) != nil else { return }
+        Self.holds.with(adapter) { $0.remove([id]) }
         update(for: [])
     }
 
@@ -94,7 +89,7 @@ final class PHYPolicy {
 
     /// Goes on without the selection after a refusal of the kernel's, which is logged: the first at a level that is shown.
     /// - Throws: the error if the caller has given up, or if the controller lacks a PHY.
-    private func without(_ error: BluetoothError, isNeeded: Bool) throws(BluetoothError) -> UInt64? {
+    private func goOn(without error: BluetoothError, isNeeded: Bool) throws(BluetoothError) {
         switch error.code {
         case .cancelled, .timedOut: throw error
         case .unsupported where error.cause == nil: throw error
@@ -103,7 +98,6 @@ final class PHYPolicy {
         let level: Logger.Level = isNeeded && !isRefused ? .notice : .debug
         log.log(level: level, "the adapter's PHYs are unchanged: \(error)")
         if isNeeded { isRefused = true }
-        return nil
     }
 
     // MARK: Changing the selection

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 
 extension ChannelFailure {
     package init(_ error: KernelError) {
-        self.init(error.number == .messageTooLong ? .tooLong : .other, .kernel(error))
+        self.init(.kernel(error), isTooLong: error.number == .messageTooLong)
     }
 }
 
@@ -15,9 +15,6 @@ extension KernelError {
 }
 
 extension L2CAPChannel {
-    /// An enhanced attribute bearer.
-    static let enhancedBearer = L2CAPChannel.dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer)
-
     /// Whether it carries the Attribute Protocol.
     var isBearer: Bool { self == .attribute || self == .enhancedBearer }
 }

@@ -28,8 +28,8 @@ final class ChannelLife {
         case encrypting(LoopTimer)
         /// A drain is the receiver.
         case draining
-        /// The channel has ended, and the reason is not known yet.
-        case ended
+        /// The channel has ended, for this reason unless the adapter is; the timer limits the wait for that.
+        case ended(BluetoothError, LoopTimer?)
         case over
     }
 
@@ -38,7 +38,7 @@ final class ChannelLife {
     private let peer: BluetoothAddress
     private let channel: L2CAPChannel
     /// Nil if no adapter made the channel, and after the end.
-    private var links: LingeringLinks?
+    private var adapter: LoopBound<LingeringLinks>?
     private var phase: Phase
     private var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
@@ -47,8 +47,6 @@ final class ChannelLife {
     private var doubtfulRequest: LinkRequest?
     /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
-    /// A connection-oriented channel's claim on the link.
-    private var claim: LinkClaim?
     /// The attribute channel's link, while it is followed.
     private weak var link: KernelLink?
 
@@ -57,7 +55,8 @@ final class ChannelLife {
         _ request: LinkRequest, _ links: LingeringLinks, _ recorder: AdapterTrace?, _ receiver: any ChannelReceiver
     ) {
         mark = links.loop.components.mark("ChannelLife")
-        (loop, peer, self.links, self.receiver) = (links.loop, request.peer, links, receiver)
+        (loop, peer, self.receiver) = (links.loop, request.peer, receiver)
+        adapter = LoopBound(links, on: loop)
         phase = .connecting(request, recorder)
         channel = request.channel
         guard isAttributeChannel else { return }
@@ -68,10 +67,17 @@ final class ChannelLife {
     /// An open channel; ``begin(_:)`` follows.
     init(of peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks? = nil, on loop: EventLoop) {
         mark = loop.components.mark("ChannelLife")
-        (self.loop, self.peer, self.links) = (loop, peer, links)
+        (self.loop, self.peer) = (loop, peer)
+        adapter = links.map { LoopBound($0, on: loop) }
         phase = .open
         self.channel = channel
     }
+
+    deinit {
+        if let adapter { loop.execute { adapter.value.channelsChanged() } }
+    }
+
+    private var links: LingeringLinks? { adapter?.value }
 
     private var isAttributeChannel: Bool { channel == .attribute }
 
@@ -112,7 +118,7 @@ final class ChannelLife {
         switch phase {
         case .connecting(_, let recorder):
             phase = .open
-            claimLink()
+            keepLink()
             beginRecord(recorder, isCentral: true)
         case .securing(let procedure):
             let (isUsable, event) = procedure.socketIsWritable()
@@ -139,15 +145,26 @@ final class ChannelLife {
         guard receiver != nil else { return end() }
         let (own, isCertain) = ending(error)
         reportEndOfPairing()
-        phase = .ended
+        phase = .ended(own, nil)
         let reason =
             isCertain
             ? own : links?.ends.reason(of: error, otherwise: own, isLocal: own.disconnectReason == .localHost, self)
-        if let reason { finish(reason) }
+        if let reason { return finish(reason) }
+        guard case .ended = phase else { return }
+        let timer = loop.makeTimer(of: self) { $0.explain(nil) }
+        timer.set(after: LinkEndAttribution.powerOffLimit)
+        phase = .ended(own, timer)
     }
 
-    /// Passes the end, whose reason is known now.
-    func finish(_ reason: BluetoothError) {
+    /// Whether the reason of the end is pending.
+    var isUnexplained: Bool { if case .ended(_, .some) = phase { true } else { false } }
+
+    /// Passes the end, whose reason is the adapter's, or, with nil, its own.
+    func explain(_ reason: BluetoothError?) {
+        if case .ended(let own, .some) = phase { finish(reason.map { own.caused(by: $0) } ?? own) }
+    }
+
+    private func finish(_ reason: BluetoothError) {
         guard case .ended = phase else { return }
         let receiver = receiver
         end()
@@ -160,7 +177,9 @@ final class ChannelLife {
         // Nothing else tells that a pairing ends with its link.
         case .open, .securing, .encrypting, .ended: endPairing()
         }
-        (phase, receiver, links) = (.over, nil, nil)
+        let links = links
+        (phase, receiver, adapter) = (.over, nil, nil)
+        if !isAttributeChannel { links?.channelsChanged() }
     }
 
     private func endPairing() {
@@ -229,7 +248,7 @@ final class ChannelLife {
     private func refusal(_ error: KernelError) -> HCIStatus? {
         // The kernel's translations of 0x09 and 0x0D; the second stands for other failures as well.
         guard [.tooManyLinks, .connectionRefused].contains(error.number) else { return nil }
-        return links?.takeRefusal(of: peer)
+        return links?.controller.links.takeRefusal(of: peer)
     }
 
     // MARK: The link
@@ -237,20 +256,23 @@ final class ChannelLife {
     /// Sets the socket.
     func begin(_ socket: any L2CAPSocket) {
         self.socket = socket
-        claimLink()
+        keepLink()
     }
 
-    /// Claims the link for an open connection-oriented channel; an unanswered attempt has no link to keep.
-    private func claimLink() {
-        if case .open = phase, !isAttributeChannel, let socket { claim = links?.claim(socket) }
+    /// Registers an open connection-oriented channel, which keeps its link; an unanswered attempt has none to keep.
+    private func keepLink() {
+        if case .open = phase, !isAttributeChannel { links?.channelOpened(self) }
     }
+
+    /// The peer of a link that the channel keeps: nil after its end.
+    var keptPeer: BluetoothAddress? { if case .over = phase { nil } else { socket?.peer } }
 
     /// Whether the kernel may be about to end the link, on which the peer has not answered yet.
     private var mayEndSoon: Bool { doubtfulRequest?.isAnswered == false }
 
     /// Follows the link with this handle.
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink? {
-        let link = links?.attach(handle, onEncrypted: onEncrypted)
+        let link = links?.controller.links.attach(handle, onEncrypted: onEncrypted)
         self.link = link
         return link
     }
@@ -339,13 +361,17 @@ final class ChannelLife {
         trace.take()?.link.ended(reason)
     }
 
+    /// Lets `down` succeed when the link of the channel, which is about to be closed, is down.
+    func awaitEnd(_ down: Promise<Void, BluetoothError>, of channel: KernelChannel, isDrained: Bool) {
+        let links = isAttributeChannel ? links : nil
+        if links?.awaitEnd(down, of: channel.peer, channel.linkHandle, isDrained: isDrained) != true { down.succeed() }
+    }
+
     /// Records that the channel is being closed.
     func close() {
         // Only closing the socket cancels an attempt, and with a delay.
         if case .connecting = phase, isAttributeChannel { links?.linkGoesDown(peer, isAttempt: true) }
         end()
-        claim?.end()
-        claim = nil
     }
 
     /// Passes an unused attribute channel to a drain; returns whether it is retained until nothing is outstanding.

@@ -46,7 +46,8 @@ package final class KernelChannel: HostChannel {
 
     package var peer: BluetoothAddress { socket.peer }
 
-    package var linkHandle: UInt16? {
+    /// The link's handle; nil while the link is not up, or is being encrypted.
+    var linkHandle: UInt16? {
         guard let handle = try? socket.connectionHandle() else { return nil }
         life.value.encryptionIsOver()
         return handle
@@ -101,8 +102,12 @@ package final class KernelChannel: HostChannel {
 
     // MARK: The end
 
-    package func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions) {
+    package func close(
+        _ reason: BluetoothError?, owing outstanding: OutstandingTransactions,
+        whenDown down: Promise<Void, BluetoothError>?
+    ) {
         let life = life.value
+        if let down { life.awaitEnd(down, of: self, isDrained: !outstanding.isEmpty) }
         if !life.drain(self, outstanding) {
             life.close()
             socket.close()

@@ -11,19 +11,16 @@ package final class KernelChannels: HostChannels {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
-    private let controller: KernelController
     private let ending: LingeringLinks
     private let trace: PacketSynthesis?
     /// Shows other programs that this one listens; its listeners retain it.
     private weak var listening: (any AnyObject & Sendable)?
 
     init(
-        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ controller: KernelController,
-        _ ending: LingeringLinks, trace: PacketSynthesis?
+        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ ending: LingeringLinks, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("KernelChannels")
-        (self.adapter, self.kernel, self.controller) = (adapter, kernel, controller)
-        (self.ending, self.trace) = (ending, trace)
+        (self.adapter, self.kernel, self.ending, self.trace) = (adapter, kernel, ending, trace)
     }
 
     private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
@@ -33,16 +30,10 @@ package final class KernelChannels: HostChannels {
     private var recorder: AdapterTrace? { AdapterTrace(trace, adapter: adapter.information.index) }
 
     package nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) {
-        if request.preparation == nil { request.preparation = try await controller.prepare(request) }
+        if request.preparation == nil { request.preparation = try await ending.controller.prepare(request) }
         guard request.channel == .attribute else { return }
         try await ending.makeWay(
             to: request.peer, request.operation, timeout: request.remaining(at: kernel.loop.now))
-    }
-
-    package nonisolated(nonsending) func endLink(
-        of channel: any HostChannel, timeout: Duration, by close: () -> Void
-    ) async {
-        await ending.endLink(to: channel.peer, channel.linkHandle, timeout: timeout, by: close)
     }
 
     package func connect(
@@ -62,7 +53,7 @@ package final class KernelChannels: HostChannels {
             return KernelChannel(socket, life, isRecorded: trace != nil, on: kernel.loop)
         } catch {
             let own = BluetoothError.opening(request, error, kernel.environment())
-            throw request.channel.isBearer ? ending.ends.reason(of: error, otherwise: own) : own
+            throw request.channel.isBearer ? ending.ends.reason(of: error, otherwise: own) ?? own : own
         }
     }
 
@@ -85,13 +76,13 @@ package final class KernelChannels: HostChannels {
             guard channel == .attribute else { return KernelChannelListener(listener, nil) }
             let mark = listening ?? marks.hold(.listening)
             listening = mark
-            return KernelChannelListener(listener, (mark, controller.links.following()))
+            return KernelChannelListener(listener, (mark, ending.controller.links.following()))
         } catch {
             throw .listening(for: channel, operation, error, kernel.environment())
         }
     }
 
-    package func followLinks() -> any AnyObject & Sendable { controller.links.following() }
+    package func followLinks() -> any AnyObject & Sendable { ending.controller.links.following() }
 
     package func adapterBecameUnavailable(_ reason: BluetoothError) {
         ending.adapterBecameUnavailable()

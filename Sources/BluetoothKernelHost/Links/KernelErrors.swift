@@ -244,9 +244,13 @@ extension BluetoothError {
                 $0.name == operation.adapter && ($0.isSoftBlocked || $0.isHardBlocked)
             })
         else { return .adapterWentOff(operation) }
-        return BluetoothError(
+        return .blocked(operation, isHard: blocking.isHardBlocked, cause)
+    }
+
+    private static func blocked(_ operation: Operation, isHard: Bool = false, _ cause: Cause) -> BluetoothError {
+        BluetoothError(
             .adapterBlocked, operation, "The adapter is blocked by rfkill.",
-            remedy: blocking.isHardBlocked ? hardBlockRemedy : softBlockRemedy, cause: cause)
+            remedy: isHard ? hardBlockRemedy : softBlockRemedy, cause: cause)
     }
 
     /// The error for an answer of the kernel that could not be parsed.
@@ -264,10 +268,7 @@ extension BluetoothError {
         case .notPermitted, .accessDenied:
             return .notPermitted(operation, executable: environment.executablePath, cause: cause)
         case .networkDown: return .adapterWentOff(operation, environment, cause)
-        case .radioBlocked:
-            return BluetoothError(
-                .adapterBlocked, operation, "The adapter is blocked by rfkill.",
-                remedy: softBlockRemedy, cause: cause)
+        case .radioBlocked: return .blocked(operation, cause)
         case .noSuchDevice, .brokenPipe, .connectionAborted, .badFileDescriptor:
             return BluetoothError(
                 .noAdapter, operation,
@@ -299,10 +300,7 @@ extension BluetoothError {
             return .notPermitted(operation, executable: environment.executablePath, cause: cause)
         case .invalidIndex: return .noAdapter(operation)
         case .notPowered: return .adapterWentOff(operation, environment, cause)
-        case .rfkilled:
-            return BluetoothError(
-                .adapterBlocked, operation, "The adapter is blocked by rfkill.",
-                remedy: softBlockRemedy, cause: cause)
+        case .rfkilled: return .blocked(operation, cause)
         case .busy:
             return BluetoothError(
                 .busy, operation, "Another program is performing the same operation.",

@@ -42,24 +42,24 @@ package final class LingeringLinks {
     private struct Departure {
         let peer: BluetoothAddress
         let handle: UInt16?
+        /// The time by which the kernel must have dropped the link.
+        let limit: KernelInstant
         let call: Promise<Void, BluetoothError>
-    }
-
-    private struct Channel {
-        weak var socket: (any L2CAPSocket)?
+        /// The channel's own ends with it.
+        let following: LinkFollowing
     }
 
     /// This process's objects for an adapter: one that is closed may still have links that are about to end.
     private struct Sibling {
         static let table = AdapterTable<[Sibling]>()
         let id: ObjectIdentifier
-        let links: LoopBound<() -> LingeringLinks?>
+        let links: LoopBound<WeakReference<LingeringLinks>>
     }
 
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let adapter: AdapterTable<[Sibling]>.Key
-    private let controller: KernelController
+    let controller: KernelController
     /// Explains the ends of the channels.
     let ends: LinkEndAttribution
     /// The pairings under way on the links.
@@ -69,8 +69,7 @@ package final class LingeringLinks {
     private var departures: [Departure] = []
     private var timer: LoopTimer?
     /// The connection-oriented channels of this program, which keep their links.
-    private var channels: [UInt64: Channel] = [:]
-    private var lastClaim: UInt64 = 0
+    private var channels: [WeakReference<ChannelLife>] = []
     /// The attribute channels with outstanding transactions.
     private var drains: [ObjectIdentifier: (drain: AttributeDrain, following: LinkFollowing)] = [:]
 
@@ -80,7 +79,7 @@ package final class LingeringLinks {
         mark = loop.components.mark("LingeringLinks")
         (self.controller, self.ends, self.loop) = (controller, ends, loop)
         self.adapter = .init(adapter, on: loop)
-        let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
+        let own = Sibling(id: ObjectIdentifier(self), links: LoopBound(WeakReference(to: self), on: loop))
         Sibling.table.with(self.adapter) { $0.append(own) }
         _ = controller.linkEnds.add { [weak self] handle in self?.linkEnded(handle) }
     }
@@ -90,16 +89,8 @@ package final class LingeringLinks {
         Sibling.table.with(adapter) { $0.removeAll { $0.id == id } }
     }
 
-    /// The controller's status if it has refused the last connection to a peer because the link limit is reached.
-    func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? { controller.links.takeRefusal(of: peer) }
-
-    /// Follows a new link.
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
-        controller.links.attach(handle, onEncrypted: onEncrypted)
-    }
-
     /// This object and the others for the adapter.
-    private var all: [LingeringLinks] { Sibling.table.with(adapter) { $0 }.compactMap { $0.links.value() } }
+    private var all: [LingeringLinks] { Sibling.table.with(adapter) { $0 }.compactMap(\.links.value.object) }
 
     /// The end of a link to the peer that blocks a new one; nil if the way is clear.
     private func ending(of peer: BluetoothAddress) -> Ending? {
@@ -150,13 +141,13 @@ package final class LingeringLinks {
             }
             return true
         }
-        let moments = waiting.compactMap { next in ending(of: next.peer).map { $0.until ?? next.patience } }
-        guard let moment = moments.min() else {
-            timer?.cancel()
-            return
+        endDepartures { $0.call.isResolved }
+        for departure in departures where departure.limit <= now {
+            controller.health.report(.linkStalled(departure.peer), isCertain: false)
         }
-        if timer == nil { timer = loop.makeTimer(of: self) { $0.advance() } }
-        timer?.set(at: moment)
+        endDepartures { $0.limit <= now }
+        let moments = waiting.compactMap { next in ending(of: next.peer).map { $0.until ?? next.patience } }
+        loop.set(&timer, to: (moments + departures.map(\.limit)).min(), of: self) { $0.advance() }
     }
 
     /// Continues the connects that a change concerns.
@@ -206,28 +197,18 @@ package final class LingeringLinks {
         for (drain, _) in drains.values where drain.handle == handle { drain.linkEnded() }
     }
 
-    /// Closes the attribute channel of a link by `close`, and waits until the link is down.
-    nonisolated(nonsending) func endLink(
-        to peer: BluetoothAddress, _ handle: UInt16?, timeout: Duration, by close: () -> Void
-    ) async {
-        guard !keepsLink(to: [peer]) else { return close() }
-        // Before the channel's own following ends with it.
-        let following = controller.links.following()
-        defer { withExtendedLifetime(following) {} }
-        close()
-        let isDraining = drains.values.contains { $0.drain.handle == handle }
-        let limit = isDraining ? Self.linger + AttributeDrain.limit : Self.linger
-        let departure = Departure(peer: peer, handle: handle, call: Promise())
-        departures.append(departure)
-        do throws(BluetoothError) {
-            try await departure.call.value(.init("disconnect", peer: peer), timeout: min(timeout, limit), on: loop)
-        } catch {
-            // The kernel must have dropped the link, or the caller waits no longer.
-            departures.removeAll { $0.call === departure.call }
-            if error.code == .timedOut, timeout >= limit {
-                controller.health.report(.linkStalled(peer), isCertain: false)
-            }
-        }
+    /// Lets `call` succeed when a link is down whose attribute channel is about to be closed; returns false if another
+    /// channel of this program keeps the link.
+    func awaitEnd(
+        _ call: Promise<Void, BluetoothError>, of peer: BluetoothAddress, _ handle: UInt16?, isDrained: Bool
+    ) -> Bool {
+        guard !keepsLink(to: [peer]) else { return false }
+        let limit = loop.now.advanced(by: isDrained ? Self.linger + AttributeDrain.limit : Self.linger)
+        departures.append(
+            Departure(
+                peer: peer, handle: handle, limit: limit, call: call, following: controller.links.following()))
+        advance()
+        return true
     }
 
     private func endDepartures(where isEnded: (Departure) -> Bool) {
@@ -254,28 +235,23 @@ package final class LingeringLinks {
         timer = nil
     }
 
-    // MARK: Claims
+    // MARK: Channels
 
-    /// Registers a connection-oriented channel that keeps its link from now on, until ``endClaim(_:)``.
-    func claim(_ socket: any L2CAPSocket) -> LinkClaim {
-        lastClaim += 1
-        channels[lastClaim] = Channel(socket: socket)
-        channelsChanged()
-        return LinkClaim(self, lastClaim)
-    }
-
-    fileprivate func endClaim(_ number: UInt64) {
-        guard channels.removeValue(forKey: number) != nil else { return }
+    /// Registers a connection-oriented channel, which keeps its link from now on; ``channelsChanged()`` follows its end.
+    func channelOpened(_ channel: ChannelLife) {
+        channels.append(WeakReference(to: channel))
         channelsChanged()
     }
 
-    private func channelsChanged() {
+    /// Handles the beginning or the end of a connection-oriented channel.
+    func channelsChanged() {
+        channels.removeAll { $0.object?.keptPeer == nil }
         for links in all { for (drain, _) in links.drains.values { drain.channelsChanged() } }
     }
 
     /// Whether a channel of this program keeps the link to the device with these addresses.
     func keepsLink(to peers: Set<BluetoothAddress>) -> Bool {
-        all.contains { $0.channels.values.contains { $0.socket.map { peers.contains($0.peer) } ?? false } }
+        all.contains { $0.channels.contains { $0.object?.keptPeer.map { peers.contains($0) } == true } }
     }
 
     /// Registers an unused attribute channel with outstanding transactions; ``drainEnds(_:)`` follows.
@@ -286,26 +262,6 @@ package final class LingeringLinks {
     /// Removes a drain: nothing is outstanding, or the link has ended.
     func drainEnds(_ drain: AttributeDrain) {
         drains[ObjectIdentifier(drain)] = nil
-    }
-}
-
-/// A channel's claim on its link; dropping it ends the claim.
-final class LinkClaim: Sendable {
-    private let links: LoopBound<LingeringLinks>
-    private let loop: EventLoop
-    private let number: UInt64
-
-    fileprivate init(_ links: LingeringLinks, _ number: UInt64) {
-        loop = links.loop
-        self.links = LoopBound(links, on: loop)
-        self.number = number
-    }
-
-    /// Ends the claim now; on the loop.
-    func end() { links.value.endClaim(number) }
-
-    deinit {
-        loop.execute { [links, number] in links.value.endClaim(number) }
     }
 }
 

@@ -3,16 +3,6 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 
-/// The adapter's part in the end of a link.
-private enum LinkEndExplanation {
-    /// The adapter is the reason.
-    case adapter(BluetoothError)
-    /// The adapter is not the reason.
-    case other
-    /// Not known yet.
-    case pending
-}
-
 /// The attribution of the ends of links and channels to the adapter.
 ///
 /// A link whose adapter is powered off, blocked or unplugged ends like one that the peer or another program has ended:
@@ -22,22 +12,13 @@ package final class LinkEndAttribution {
     private let mark: ComponentCount.Mark
     /// The time limit for the adapter to be reported off after this machine has ended a link. When powering off, the
     /// kernel ends all links first and gives the controller two seconds for each command.
-    private static let powerOffLimit = Duration.seconds(5)
-
-    /// A link's end whose reason is pending.
-    private struct Waiting {
-        let timer: LoopTimer
-        weak var channel: ChannelLife?
-        /// The reason if the adapter is not.
-        let other: BluetoothError
-    }
+    static let powerOffLimit = Duration.seconds(5)
 
     private let adapterRecord: AdapterRecord
     private let directory: any HostDirectory
-    private let loop: EventLoop
     private let controller: KernelController
-    private var waiting: [UInt64: Waiting] = [:]
-    private var nextID: UInt64 = 0
+    /// The channels whose reasons are pending, or were.
+    private var waiting: [WeakReference<ChannelLife>] = []
     private var isClosed = false
 
     package init(
@@ -47,63 +28,44 @@ package final class LinkEndAttribution {
         mark = loop.components.mark("LinkEndAttribution")
         self.adapterRecord = adapterRecord
         self.directory = directory
-        self.loop = loop
         self.controller = controller
     }
 
     /// The number of ends whose reason is pending.
-    package var waitingCount: Int { waiting.count }
+    package var waitingCount: Int { waiting.count { $0.object?.isUnexplained == true } }
 
-    /// The adapter's error if it caused the socket of a channel to end with `error`, else `other`; nil if the channel is
-    /// given either within five seconds.
+    /// The adapter's error if it caused the failure of a call, or the socket of a channel to end, with `error`, else
+    /// `other`; nil if it may yet turn out: ``ChannelLife/explain(_:)`` follows then, unless the limit comes first.
     ///
     /// `isLocal` is whether the controller reported that this machine ended the link.
     func reason(
-        of error: KernelError, otherwise other: BluetoothError, isLocal: Bool, _ channel: ChannelLife
+        of error: KernelError, otherwise other: BluetoothError, isLocal: Bool = false, _ channel: ChannelLife? = nil
     ) -> BluetoothError? {
-        switch explain(error, isLocal: isLocal) {
-        case .adapter(let reason): return other.caused(by: reason)
-        case .other: return other
-        case .pending:
-            let id = nextID
-            nextID &+= 1
-            let timer = loop.makeTimer(of: self) { $0.complete(id, nil) }
-            timer.set(after: Self.powerOffLimit)
-            waiting[id] = Waiting(timer: timer, channel: channel, other: other)
-            return nil
-        }
-    }
-
-    /// The adapter's error if it is known to have caused the failure of a call, else `other`.
-    func reason(of error: KernelError, otherwise other: BluetoothError) -> BluetoothError {
-        if case .adapter(let reason) = explain(error, isLocal: false) { other.caused(by: reason) } else { other }
-    }
-
-    private func explain(_ error: KernelError, isLocal: Bool) -> LinkEndExplanation {
         switch error.number {
         case .connectionAborted, .connectionReset, .networkDown, .hostUnreachable, .noSuchDevice, .brokenPipe: break
-        default: return .other
+        default: return other
         }
-        if isClosed { return .other }
+        if isClosed { return other }
         let information = adapterRecord.information
         // Queued events of the adapter are processed before its state is read.
         directory.refresh(information.id)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
-        if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return .adapter(reason) }
+        if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return other.caused(by: reason) }
         // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if
         // either reports this machine.
-        let isOurs = isLocal || error.number == .connectionAborted || controller.isPoweringOff
-        return isOurs ? .pending : .other
-    }
-
-    private func complete(_ id: UInt64, _ reason: BluetoothError?) {
-        guard let next = waiting.removeValue(forKey: id) else { return }
-        next.channel?.finish(reason.map { next.other.caused(by: $0) } ?? next.other)
+        guard let channel, isLocal || error.number == .connectionAborted || controller.isPoweringOff else {
+            return other
+        }
+        waiting.removeAll { $0.object?.isUnexplained != true }
+        waiting.append(WeakReference(to: channel))
+        return nil
     }
 
     /// Resolves the pending ends with the adapter's error, or, with nil, with their own.
     package func completeAll(_ reason: BluetoothError?) {
-        for id in waiting.keys.sorted() { complete(id, reason) }
+        let channels = waiting
+        waiting = []
+        for channel in channels { channel.object?.explain(reason) }
     }
 
     /// Closes: later ends are not attributed to the adapter.
@@ -115,7 +77,7 @@ package final class LinkEndAttribution {
 
 extension BluetoothError {
     /// The error of a link's end, or of an attempt's, with the adapter's reason.
-    fileprivate func caused(by reason: BluetoothError) -> BluetoothError {
+    func caused(by reason: BluetoothError) -> BluetoothError {
         var error = reason
         error.operation = operation
         error.operation.adapter = reason.operation.adapter

@@ -54,7 +54,7 @@ struct ChannelWriter {
             case .failed(let error):
                 // The end is reported as an event, after what has arrived before. Without one, the host reports when
                 // the channel is writable again. A failure even then, or because of the length, fails this call alone.
-                guard isToldWritable || error.kind == .tooLong else { return waitForRoom(channel) }
+                guard isToldWritable || error.isTooLong else { return waitForRoom(channel) }
                 _ = waiting.popFirst()
                 write.fail(.refusedSDU(write.operation, error))
             }
@@ -118,7 +118,7 @@ extension BluetoothError {
     /// The error for an SDU that the host refused although the channel is open.
     fileprivate static func refusedSDU(_ operation: Operation, _ error: ChannelFailure) -> BluetoothError {
         BluetoothError(
-            error.kind == .tooLong ? .invalidArgument : .failed, operation,
+            error.isTooLong ? .invalidArgument : .failed, operation,
             "The kernel refused an SDU: \(error).", cause: error.cause)
     }
 }

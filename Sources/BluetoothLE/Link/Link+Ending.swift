@@ -1,13 +1,27 @@
 import BluetoothHost
+import BluetoothLoop
 import BluetoothSockets
 
 extension Link {
     /// Closes the link from this side, and waits until it is down.
     nonisolated(nonsending) func disconnect(timeout: Duration) async {
-        guard timeout > .zero, let channel = attributeChannel, let channels = adapter?.hostChannels else {
-            return disconnect()
-        }
-        await channels.endLink(of: channel, timeout: timeout) { disconnect() }
+        guard timeout > .zero, isConnected else { return disconnect() }
+        let down = Promise<Void, BluetoothError>()
+        disconnect(whenDown: down)
+        _ = try? await down.value(.init("disconnect", peer: peer), timeout: timeout, on: loop)
+    }
+
+    /// Closes the link from this side; `down` succeeds when the link, which is established, is down.
+    func disconnect(whenDown down: Promise<Void, BluetoothError>? = nil) {
+        finish(
+            BluetoothError(
+                .disconnected, .init("disconnect", peer: peer), DisconnectReason.local.sentence,
+                disconnectReason: .local), whenDown: down)
+    }
+
+    /// Disconnects after the program has released the handle.
+    func dropped() {
+        if connection == nil { disconnect() }
     }
 
     /// Handles the end of a bearer, from either side.

@@ -6,33 +6,6 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// The configuration of a link.
-struct LinkConfiguration {
-    /// The attributes served to the peer's client.
-    var server: LocalServer
-    /// The cache of the peer's database.
-    var cache: ConnectionCache?
-    /// The largest ATT_MTU to agree to, 23 to 517 bytes.
-    var receiveMTU: UInt16
-    /// The policy for requests that the peer refuses because the link's security is insufficient.
-    var securityPolicy: SecurityPolicy
-    /// The minimum size of the encryption key in bytes that the program has chosen.
-    var minimumKeySize: Int?
-    var log: Logger
-
-    init(
-        server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
-        security: SecurityOptions = SecurityOptions(), log: Logger
-    ) {
-        self.server = server
-        self.cache = cache
-        self.receiveMTU = min(max(receiveMTU, 23), 517)
-        securityPolicy = security.policy
-        minimumKeySize = security.minimumKeySize
-        self.log = log
-    }
-}
-
 /// A link to a device with its attribute bearers: the component behind ``Connection``.
 ///
 /// Owned by its handle, and, while it is established, by the adapter's registry.
@@ -42,8 +15,8 @@ final class Link {
     private enum State {
         /// Before the link is established, with the host's channel and the waiting caller, if any.
         case opening((any HostChannel)?, Promise<Void, BluetoothError>?)
-        /// With the registration at the host, if there is one; see Link+Parameters.
-        case up(ATTBearer, LinkAttachment?)
+        /// With the host's link, if there is one; see Link+Parameters.
+        case up(ATTBearer, (any HostLink)?)
         /// With the reason, the peer's identity, and the former bearer.
         indirect case ended(BluetoothError, identity: BluetoothAddress, ATTBearer?)
 
@@ -55,15 +28,6 @@ final class Link {
             case .ended(_, _, let bearer): bearer
             }
         }
-    }
-
-    /// The followers of the link's end.
-    private struct EndFollowers {
-        /// The number of callers that have the connection besides the first.
-        var otherCallers = 0
-        /// The owner of the connection.
-        weak var keeper: KeptConnections?
-        var waiters = WaiterList<BluetoothError, BluetoothError>()
     }
 
     let loop: EventLoop
@@ -78,7 +42,11 @@ final class Link {
     private var home: (session: any AnyObject & Sendable, adapter: LinkEnvironment)?
 
     private var state = State.opening(nil, nil)
-    private var followers = EndFollowers()
+    /// The number of callers that have the connection besides one: it ends with the last of them.
+    var otherCallers = 0
+    /// The owner of the connection, which releases it when the link has ended.
+    weak var keeper: KeptConnections?
+    private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
     /// The components created on first use; see LinkParts.
     private var parts = LinkParts()
     /// How long other links wait for this one.
@@ -100,8 +68,8 @@ final class Link {
     var connection: Connection? { handle }
     /// The adapter's services; nil for a link without an adapter, and after the end.
     var adapter: LinkEnvironment? { home?.adapter }
-    /// The registration at the host; nil without one.
-    var attachment: LinkAttachment? { if case .up(_, let attachment) = state { attachment } else { nil } }
+    /// The host's link; nil without one.
+    var hostLink: (any HostLink)? { if case .up(_, let hostLink) = state { hostLink } else { nil } }
     var log: Logger { configuration.log }
     var localServer: LocalServer { configuration.server }
     var bonds: BondManager? { adapter?.bonds }
@@ -132,6 +100,20 @@ final class Link {
     /// Discards the state of the peer's database.
     func discardDatabase() { parts.database = nil }
 
+    /// A stream of the changes that the host reports from now on.
+    func changes(
+        of hostLink: any HostLink, capacity: Int, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> BoundedStream<LinkChange> {
+        try hostLink.follow(operation) { [weak self] change in
+            switch change {
+            case .success(let change): self?.parts.changes.send(change)
+            case .failure(let reason): self?.parts.changes.finish(reason)
+            }
+        }
+        return parts.changes.stream(
+            capacity: capacity, policy: .dropOldest, operation, from: loop, keeping: connection)
+    }
+
     // MARK: Opening
 
     /// Connects the attribute channel; returns when the link is established.
@@ -142,7 +124,7 @@ final class Link {
         state = .opening(nil, call)
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let channel = try adapter.hostChannels.connect(request, LinkReceiver(self))
+            let channel = try adapter.channels.host.connect(request, LinkReceiver(self))
             if case .opening = state { state = .opening(channel, call) } else { channel.close() }
         } catch {
             finish(error)
@@ -179,7 +161,7 @@ final class Link {
     ///
     /// - Parameter keeper: releases the connection when the link has ended.
     func accept(_ channel: any HostChannel, keptBy keeper: KeptConnections? = nil) -> any ChannelReceiver {
-        followers.keeper = keeper
+        self.keeper = keeper
         establish(channel)
         attach()
         return LinkReceiver(self)
@@ -188,21 +170,14 @@ final class Link {
     /// Sets the program's handle.
     func setHandle(_ connection: Connection) { handle = connection }
 
-    /// The owner of the connection, which releases it when the link has ended.
-    var keeper: KeptConnections? {
-        get { followers.keeper }
-        set { followers.keeper = newValue }
-    }
-
     /// Registers the link with the host.
     ///
     /// While a link is being encrypted, which starts with it on request, its handle may be unknown; such a link is
     /// registered afterwards.
     private func attach() {
         guard adapter != nil, case .up(let bearer, nil) = state else { return }
-        let link = bearer.channel.attach { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) }
-        }
-        state = .up(bearer, link.map { LinkAttachment($0) })
+        let hostLink = bearer.channel.attach { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
+        state = .up(bearer, hostLink)
     }
 
     private func establish(_ channel: any HostChannel) {
@@ -220,8 +195,8 @@ final class Link {
 
     func channelIsWritable() {
         switch state {
-        case .up(let bearer, let attachment):
-            if attachment == nil { attach() }
+        case .up(let bearer, let hostLink):
+            if hostLink == nil { attach() }
             bearer.channelIsWritable()
         // Nil if the host reports an event before it has returned the channel.
         case .opening(let channel, let call):
@@ -244,7 +219,7 @@ final class Link {
     // MARK: The end
 
     /// Ends the link and fails all operations with the given reason. Only the first reason counts.
-    func finish(_ reason: BluetoothError) {
+    func finish(_ reason: BluetoothError, whenDown down: Promise<Void, BluetoothError>? = nil) {
         if case .ended = state { return }
         bondedPeerIfAny?.persistClientState(self)
         let reason = explained(reason)
@@ -261,14 +236,15 @@ final class Link {
             channel?.close()
         case .up(let bearer, _):
             // The bearer closes its channel, or leaves it to the host until the last responses have arrived.
-            bearer.close(reason)
+            bearer.close(reason, whenDown: down)
         case .ended: break
         }
+        parts.changes.finish(reason)
         databaseIfAny?.finish(reason)
         peerRequestsIfAny?.end(reason)
         registry?.remove(self)
         pairings?.linkEnded()
-        followers.waiters.succeedAll(reason)
+        endWaiters.succeedAll(reason)
         if let connection { keeper?.remove(connection) }
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
@@ -279,29 +255,11 @@ final class Link {
         return adapter?.explaining(own) ?? own
     }
 
-    /// The number of callers that have the connection besides one: it ends with the last of them.
-    var otherCallers: Int {
-        get { followers.otherCallers }
-        set { followers.otherCallers = newValue }
-    }
-
     /// Whether the caller that leaves the connection is the last.
     func isLeftByLast() -> Bool {
         guard otherCallers > 0 else { return true }
         otherCallers -= 1
         return false
-    }
-
-    func disconnect() {
-        finish(
-            BluetoothError(
-                .disconnected, .init("disconnect", peer: peer), DisconnectReason.local.sentence,
-                disconnectReason: .local))
-    }
-
-    /// Disconnects after the program has released the handle.
-    func dropped() {
-        if connection == nil { disconnect() }
     }
 
     /// The reason of the end; nil before.
@@ -314,7 +272,7 @@ final class Link {
 
     nonisolated(nonsending) func disconnected() async -> BluetoothError {
         if let endReason { return endReason }
-        let call = followers.waiters.makePromise()
+        let call = endWaiters.makePromise()
         do {
             return try await call.value(.init("wait for the end", peer: peer), timeout: nil, on: loop)
         } catch {

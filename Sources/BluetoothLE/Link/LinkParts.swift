@@ -16,6 +16,8 @@ struct LinkParts {
     var peerRequests: PeerRequests?
     /// The receiver of the link's events.
     var events: LinkEvents?
+    /// The followers of the link's changes.
+    var changes = Broadcaster<LinkChange>()
     /// The requests for the settings of the link's options, while any is under way.
     var settingsRequests: SettingsRequests?
 
@@ -25,29 +27,5 @@ struct LinkParts {
         let new = make()
         part = new
         return new
-    }
-}
-
-/// A link's registration with the host, and the followers of its changes.
-final class LinkAttachment {
-    let host: any HostLink
-    private var followers = Broadcaster<LinkChange>()
-
-    init(_ host: any HostLink) { self.host = host }
-
-    /// A stream of the link's changes from now on; `owner` is retained until the stream ends.
-    func changes(
-        _ operation: BluetoothError.Operation, capacity: Int, from loop: EventLoop,
-        keeping owner: (any AnyObject & Sendable)?
-    ) throws(BluetoothError) -> BoundedStream<LinkChange> {
-        try host.follow(operation) { [weak self] in self?.handle($0) }
-        return followers.stream(capacity: capacity, policy: .dropOldest, operation, from: loop, keeping: owner)
-    }
-
-    private func handle(_ change: Result<LinkChange, BluetoothError>) {
-        switch change {
-        case .success(let change): followers.send(change)
-        case .failure(let reason): followers.finish(reason)
-        }
     }
 }

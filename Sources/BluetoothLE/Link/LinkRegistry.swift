@@ -91,8 +91,6 @@ extension LinkRegistry {
 
 /// The services of the adapter that links use.
 final class LinkEnvironment {
-    /// Opens the links' channels.
-    let hostChannels: any HostChannels
     private let adapterRecord: AdapterRecord
     let registry: LinkRegistry
     /// The names of devices and the identities behind their addresses.
@@ -103,10 +101,9 @@ final class LinkEnvironment {
     let channels: ChannelMaker
 
     init(
-        of adapterRecord: AdapterRecord, by hostChannels: any HostChannels, _ registry: LinkRegistry,
-        _ identities: DeviceIdentities, _ bonds: BondManager, _ pairings: Pairings, _ channels: ChannelMaker
+        of adapterRecord: AdapterRecord, _ registry: LinkRegistry, _ identities: DeviceIdentities,
+        _ bonds: BondManager, _ pairings: Pairings, _ channels: ChannelMaker
     ) {
-        self.hostChannels = hostChannels
         self.adapterRecord = adapterRecord
         self.registry = registry
         self.identities = identities

@@ -44,6 +44,8 @@ final class IncomingLinks {
         self.log = log
     }
 
+    private var channels: any HostChannels { maker.environment.channels.host }
+
     /// The links that the program has not accepted, oldest first.
     var unclaimed: [Connection] { unclaimedConnections.all }
 
@@ -66,10 +68,10 @@ final class IncomingLinks {
         let links = AcceptedLinks(options, operation, on: loop)
         // Before the first link arrives, so that it can have enhanced bearers.
         if options.enhancedBearers > 0 { try listenForEnhancedBearers(links.listener, options, operation) }
-        try links.listener.listen(.attribute, by: maker.channels, options.socketOptions, operation) {
+        try links.listener.listen(.attribute, by: channels, options.socketOptions, operation) {
             [weak self, weak links] channel in
             guard let self, let links else { return nil }
-            return accept(channel, for: links, options)
+            return take(channel, for: links, options)
         }
         let bound = LoopBound((WeakReference(to: self), WeakReference(to: links)), on: loop)
         links.listener.whenEnded {
@@ -89,15 +91,6 @@ final class IncomingLinks {
         offersChanged()
     }
 
-    private func accept(
-        _ channel: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
-    ) -> any ChannelReceiver {
-        let (connection, receiver) = make(channel, options, keptBy: links.kept)
-        // A link that has already ended would stay.
-        if connection.isConnectedNow { links.add(connection) }
-        return receiver
-    }
-
     /// Delivers the unaccepted links to the program.
     private func claim(for links: AcceptedLinks) {
         for connection in unclaimedConnections.takeAll() {
@@ -115,14 +108,14 @@ final class IncomingLinks {
         defer { useMayHaveChanged() }
         guard !isClosed, server.isPublishing || isAdvertised else { return stopServing() }
         guard listener == nil, accepted == nil else { return }
-        guard server.isPublishing || !maker.channels.hasOtherListener else {
+        guard server.isPublishing || !channels.hasOtherListener else {
             return log.notice("incoming connections are left to another program that serves on this adapter")
         }
         reportOtherListener()
         let options = IncomingConnectionOptions()
         do {
-            listener = try maker.channels.listen(
-                .attribute, options.socketOptions, maker.operation("serve connections")
+            listener = try channels.listen(
+                .attribute, options.socketOptions, .init("serve connections", adapter: maker.environment.adapterName)
             ) { [weak self] channel in self?.serve(channel, options) }
         } catch {
             // Not fatal: published services are also served on outgoing connections.
@@ -137,7 +130,7 @@ final class IncomingLinks {
 
     /// Reports that the links of another program go to this one, or to whichever begins last.
     private func reportOtherListener() {
-        guard maker.channels.hasOtherListener else { return }
+        guard channels.hasOtherListener else { return }
         log.notice("another program serves on this adapter too: links go to the program that started last")
     }
 
@@ -163,41 +156,39 @@ final class IncomingLinks {
     }
 
     private func serve(_ channel: any HostChannel, _ options: IncomingConnectionOptions) -> (any ChannelReceiver)? {
-        // The link was pending when the program began to accept links.
-        if let accepted { return accept(channel, for: accepted, options) }
-        guard unclaimed.count < Self.limit else {
+        // A link may have been pending when the program began to accept links.
+        guard accepted != nil || unclaimed.count < Self.limit else {
             log.warning(
                 "closed a link: \(Self.limit) incoming connections are not accepted yet",
                 metadata: ["peer": "\(channel.peer)"])
             return nil
         }
-        let (connection, receiver) = make(channel, options, keptBy: unclaimedConnections)
-        // A link that has already ended would stay.
-        if connection.isConnectedNow { unclaimedConnections.add(connection) }
-        return receiver
+        return take(channel, for: accepted, options)
     }
 
     // MARK: Channels
 
-    /// Makes a connection of an incoming channel; `keeper` releases it when its link has ended.
-    private func make(
-        _ channel: any HostChannel, _ options: IncomingConnectionOptions, keptBy keeper: KeptConnections
-    ) -> (connection: Connection, receiver: any ChannelReceiver) {
+    /// Makes a connection of an incoming channel for the program, or, if that accepts none, retains it here; it is released
+    /// when its link has ended.
+    private func take(
+        _ channel: any HostChannel, for links: AcceptedLinks?, _ options: IncomingConnectionOptions
+    ) -> any ChannelReceiver {
         let connection = maker.makeConnection(
             to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security)
-        return (connection, connection.core.value.accept(channel, keptBy: keeper))
+        let keeper = links?.kept ?? unclaimedConnections
+        let receiver = connection.core.value.accept(channel, keptBy: keeper)
+        // A link that has already ended would stay.
+        guard connection.isConnectedNow else { return receiver }
+        if let links { links.add(connection) } else { keeper.add(connection) }
+        return receiver
     }
 
     /// Listens for enhanced bearers of any link, whichever side made the link.
     private func listenForEnhancedBearers(
         _ listener: Listener<Connection>, _ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
-        let socketOptions = L2CAPOptions(
-            security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
-            flowControl: .enhancedCreditBased)
         try listener.listen(
-            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions,
-            operation
+            .enhancedBearer, by: channels, .enhancedBearer(receiveMTU: options.maximumTransmissionUnit), operation
         ) { [registry] channel in
             // The newest link to a device is the one that is up; see ``LinkRegistry``.
             let link = registry.all.last {

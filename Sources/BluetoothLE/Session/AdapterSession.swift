@@ -79,11 +79,11 @@ package actor AdapterSession: LoopActor {
             PowerStateMachine(
                 of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, health: health,
                 log: log), on: loop)
-        channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings, on: loop, log: log)
+        channels = ChannelMaker(by: host.channels, pairings, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings, channels)
+            of: adapterRecord, links, identities, bondManager, pairings, channels)
         linkMaker = LinkMaker(
-            of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
+            in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         incoming = IncomingLinks(
             making: linkMaker, localServer, links, pairings, on: loop, log: log)
         advertising = AdvertisingSets(host.advertising, incoming, on: loop)

@@ -18,7 +18,6 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
 
     init(to peer: BluetoothAddress, of host: ScriptedHost) { (self.peer, self.host) = (peer, host) }
 
-    let linkHandle: UInt16? = 64
     let maximumTransmissionUnits: (receive: Int, send: Int)? = nil
 
     /// Delivers a packet from the peer.
@@ -54,7 +53,11 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
         host.loop.executeLocally { [self] in receiver?.securityChanged(.encrypted(reached)) }
         return .began
     }
-    func close(_ reason: BluetoothError?, owing outstanding: OutstandingTransactions) {
+    func close(
+        _ reason: BluetoothError?, owing outstanding: OutstandingTransactions,
+        whenDown down: Promise<Void, BluetoothError>?
+    ) {
+        down?.succeed()
         (isClosed, receiver) = (true, nil)
     }
 }

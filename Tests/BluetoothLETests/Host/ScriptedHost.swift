@@ -212,8 +212,6 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChan
 
     let hasOtherListener = false
 
-    func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
-
     func close() {}
 }
 

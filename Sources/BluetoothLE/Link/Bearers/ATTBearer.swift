@@ -54,7 +54,7 @@ final class ATTBearer {
         guard !isClosed, core.sending != .ended else { return }
         let outstanding = core.outstanding
         guard id == nil, !outstanding.isEmpty else { return }
-        timers.loop.execute { [channel] in channel.close(nil, owing: outstanding) }
+        timers.loop.execute { [channel] in channel.close(nil, owing: outstanding, whenDown: nil) }
     }
 
     /// The device at the other end.
@@ -225,9 +225,12 @@ final class ATTBearer {
     }
 
     /// Closes the channel and fails all operations with the given reason. Only the first reason counts.
-    func close(_ reason: BluetoothError) { close(reason, nil) }
-
-    private func close(_ reason: BluetoothError, _ failure: ATTBearerCore.Failure?) {
+    ///
+    /// - Parameter down: succeeds when the link is down.
+    func close(
+        _ reason: BluetoothError, _ failure: ATTBearerCore.Failure? = nil,
+        whenDown down: Promise<Void, BluetoothError>? = nil
+    ) {
         guard !isClosed else { return }
         closeReason = reason
         let hasChannelEnded = core.sending == .ended
@@ -235,7 +238,8 @@ final class ATTBearer {
         flush()
         // The channel of an enhanced bearer is not shared.
         let told = id == nil ? link?.explained(reason) ?? reason : reason
-        channel.close(told, owing: hasChannelEnded || id != nil ? OutstandingTransactions() : outstanding)
+        channel.close(
+            told, owing: hasChannelEnded || id != nil ? OutstandingTransactions() : outstanding, whenDown: down)
         ownPeerServer.subscribers.finish(reason)
         link?.bearerHasEnded(self, reason)
     }
@@ -314,20 +318,11 @@ struct BearerLoopTimers {
 
     /// Restarts or cancels a timer.
     mutating func set(_ timer: BearerTimer, isOn: Bool, of bearer: ATTBearer) {
+        let deadline = isOn ? loop.now.advanced(by: AttributeProtocol.transactionTimeout) : nil
         switch timer {
-        case .request: request = changed(request, isOn, bearer)
-        case .indication: indication = changed(indication, isOn, bearer)
+        case .request: loop.set(&request, to: deadline, of: bearer) { $0.timedOut() }
+        case .indication: loop.set(&indication, to: deadline, of: bearer) { $0.timedOut() }
         }
-    }
-
-    private func changed(_ existing: LoopTimer?, _ isOn: Bool, _ bearer: ATTBearer) -> LoopTimer? {
-        guard isOn else {
-            existing?.cancel()
-            return existing
-        }
-        let loopTimer = existing ?? loop.makeTimer(of: bearer) { $0.timedOut() }
-        loopTimer.set(after: AttributeProtocol.transactionTimeout)
-        return loopTimer
     }
 }
 

@@ -67,8 +67,6 @@ final class EnhancedBearers {
             } catch  where opened > 0 && error.code == .connectionFailed {
                 // The peer accepts no more.
                 return opened
-            } catch {
-                throw error
             }
             opened += 1
         }
@@ -107,15 +105,13 @@ final class EnhancedBearers {
         _ = try link.bearer(for: operation)
         guard let adapter = link.adapter else { throw .noRoute(operation) }
         if Task.isCancelled { throw .cancelled(operation) }
-        let options = L2CAPOptions(
-            security: .medium, receiveMTU: max(64, link.configuration.receiveMTU), receiveBuffer: 1 << 20,
-            flowControl: .enhancedCreditBased)
         let request = LinkRequest(
-            to: link.identity, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), operation, options,
+            to: link.identity, .enhancedBearer, operation,
+            .enhancedBearer(receiveMTU: link.configuration.receiveMTU),
             until: timeout.map { link.loop.now.advanced(by: $0) })
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
-        let channel = try adapter.hostChannels.connect(request, LinkReceiver(link, bearer: id))
+        let channel = try adapter.channels.host.connect(request, LinkReceiver(link, bearer: id))
         entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
         let loop = link.loop
         do throws(BluetoothError) {
@@ -195,6 +191,15 @@ final class EnhancedBearers {
     /// Closes all bearers, as the link has ended.
     func end(_ reason: BluetoothError) {
         for entry in entries { end(entry.id, reason) }
+    }
+}
+
+extension L2CAPOptions {
+    /// The options of an enhanced attribute bearer.
+    static func enhancedBearer(receiveMTU: UInt16) -> L2CAPOptions {
+        L2CAPOptions(
+            security: .medium, receiveMTU: min(max(64, receiveMTU), 517), receiveBuffer: 1 << 20,
+            flowControl: .enhancedCreditBased)
     }
 }
 

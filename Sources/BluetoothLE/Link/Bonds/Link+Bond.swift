@@ -52,7 +52,7 @@ extension Link {
         let result: SecurityRaiseResult
         do throws(BluetoothError) {
             result = try await protection.raise(
-                self, to: level, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
+                self, to: level, operation, until: deadline, isBegunByHost: hostLink?.isFollowed == true)
         } catch {
             throw adapter?.explaining(error) ?? error
         }

@@ -9,8 +9,8 @@ final class ChannelMaker {
     private let mark: ComponentCount.Mark
     /// The adapter's session, which open channels retain.
     weak var session: (any AnyObject & Sendable)?
-    private let adapterRecord: AdapterRecord
-    private let host: any HostChannels
+    /// Opens the channels of all kinds.
+    let host: any HostChannels
     private let pairings: Pairings
     private let loop: EventLoop
     private let log: Logger
@@ -18,12 +18,8 @@ final class ChannelMaker {
     private var ends = HandlerList<BluetoothError>()
     private var end: BluetoothError?
 
-    init(
-        of adapterRecord: AdapterRecord, by host: any HostChannels, _ pairings: Pairings,
-        on loop: EventLoop, log: Logger
-    ) {
+    init(by host: any HostChannels, _ pairings: Pairings, on loop: EventLoop, log: Logger) {
         mark = loop.components.mark("ChannelMaker")
-        self.adapterRecord = adapterRecord
         self.host = host
         self.pairings = pairings
         self.log = log

@@ -128,13 +128,6 @@ final class ConnectScheduler {
         let now = loop.now
         queue.admit(at: now)
         for link in queue.overdue(at: now) { link.preempt() }
-        guard let deadline = queue.nextDeadline(after: now) else {
-            timer?.cancel()
-            return
-        }
-        if timer == nil {
-            timer = loop.makeTimer(of: self) { $0.advance() }
-        }
-        timer?.set(at: deadline)
+        loop.set(&timer, to: queue.nextDeadline(after: now), of: self) { $0.advance() }
     }
 }

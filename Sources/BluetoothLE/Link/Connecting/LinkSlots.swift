@@ -94,18 +94,10 @@ package final class LinkSlots {
 
     private func advance() {
         queue.passOn(at: loop.now)
-        guard let deadline = queue.nextDeadline else {
-            timer?.cancel()
-            return
+        loop.set(&timer, to: queue.nextDeadline, of: self) { slots in
+            slots.advance()
+            slots.reportRoom()
         }
-        let timer =
-            timer
-            ?? loop.makeTimer(of: self) { slots in
-                slots.advance()
-                slots.reportRoom()
-            }
-        self.timer = timer
-        timer.set(at: deadline)
     }
 
     // MARK: Counting

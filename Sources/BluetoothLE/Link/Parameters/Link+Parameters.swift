@@ -8,7 +8,7 @@ import BluetoothHCI
 extension Link {
     nonisolated(nonsending) func rssi(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("read RSSI", peer: peer)
-        guard let rssi = try await attachment(operation).host.rssi(operation, timeout: timeout) else {
+        guard let rssi = try await hostLink(operation).rssi(operation, timeout: timeout) else {
             throw BluetoothError(.unsupported, operation, "The controller does not report the RSSI.")
         }
         return rssi
@@ -16,14 +16,14 @@ extension Link {
 
     nonisolated(nonsending) func transmitPower(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("read transmit power", peer: peer)
-        return try await attachment(operation).host.transmitPower(operation, timeout: timeout)
+        return try await hostLink(operation).transmitPower(operation, timeout: timeout)
     }
 
     // MARK: Parameters
 
-    var parameters: ConnectionParameters? { attachment?.host.parameters }
+    var parameters: ConnectionParameters? { hostLink?.parameters }
 
-    var dataLength: LinkDataLength? { attachment?.host.dataLength }
+    var dataLength: LinkDataLength? { hostLink?.dataLength }
 
     /// The length of a Write Command's or notification's value that carries most of a stream. With its headers of 7 bytes
     /// it fills packets: a controller may have a limit of packets for each event, and a short one counts as much as a long
@@ -41,7 +41,7 @@ extension Link {
     ) async throws(BluetoothError) -> ConnectionParameters {
         let operation = BluetoothError.Operation("change connection parameters", peer: peer)
         let parameters = try request.parameters(operation)
-        return try await attachment(operation).host.setParameters(parameters, operation, timeout: timeout)
+        return try await hostLink(operation).setParameters(parameters, operation, timeout: timeout)
     }
 
     nonisolated(nonsending) func preferredParameters(
@@ -55,20 +55,20 @@ extension Link {
 
     func setParameterPolicy(_ policy: ConnectionParameterPolicy) throws(BluetoothError) {
         let operation = BluetoothError.Operation("set the parameter policy", peer: peer)
-        let link = try attachment(operation)
+        let link = try hostLink(operation)
         let range: LEConnectionParameters? =
             switch policy {
             case .accept: nil
             case .keep(let request): try request.parameters(operation)
             }
-        try link.host.keepParameters(range, isPolicy: true, operation)
+        try link.keepParameters(range, isPolicy: true, operation)
     }
 
     // MARK: PHYs
 
     nonisolated(nonsending) func phys(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> LinkPHYs {
         let operation = BluetoothError.Operation("read PHYs", peer: peer)
-        return try await attachment(operation).host.phys(operation, timeout: timeout)
+        return try await hostLink(operation).phys(operation, timeout: timeout)
     }
 
     nonisolated(nonsending) func setPHYs(
@@ -76,7 +76,7 @@ extension Link {
     ) async throws(BluetoothError) -> LinkPHYs {
         let operation = BluetoothError.Operation("set PHYs", peer: peer)
         for phys in [transmit, receive] { if let phys { try LinkSettings.check(phys, operation) } }
-        return try await attachment(operation).host.setPHYs(
+        return try await hostLink(operation).setPHYs(
             LEPHYPreference(transmit: transmit, receive: receive), operation, timeout: timeout)
     }
 
@@ -92,7 +92,7 @@ extension Link {
         guard (328...17040).contains(microseconds) else {
             throw .invalidArgument(operation, "A packet takes 328 to 17040 µs.")
         }
-        try await attachment(operation).host.setDataLength(
+        try await hostLink(operation).setDataLength(
             octets: UInt16(clamping: octets), time: UInt16(clamping: microseconds), operation, timeout: timeout)
     }
 
@@ -100,14 +100,14 @@ extension Link {
 
     func linkChanges(bufferCapacity: Int = 64) throws(BluetoothError) -> BoundedStream<LinkChange> {
         let operation = BluetoothError.Operation("follow the link", peer: peer)
-        return try attachment(operation).changes(operation, capacity: bufferCapacity, from: loop, keeping: connection)
+        return try changes(of: hostLink(operation), capacity: bufferCapacity, operation)
     }
 
-    private func attachment(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LinkAttachment {
+    private func hostLink(_ operation: BluetoothError.Operation) throws(BluetoothError) -> any HostLink {
         _ = try bearer(for: operation)
-        guard let attachment = attachment else {
+        guard let hostLink else {
             throw BluetoothError(.unsupported, operation, "This connection was not made by an adapter.")
         }
-        return attachment
+        return hostLink
     }
 }

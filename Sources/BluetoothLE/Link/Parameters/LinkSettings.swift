@@ -119,7 +119,7 @@ extension Link {
             try await attempt { () async throws(BluetoothError) in
                 if self.parameters.map({ parameters.includes($0) }) == true {
                     let operation = BluetoothError.Operation("keep the connection parameters", peer: peer)
-                    try attachment?.host.keepParameters(parameters.parameters(operation), isPolicy: false, operation)
+                    try hostLink?.keepParameters(parameters.parameters(operation), isPolicy: false, operation)
                 } else {
                     _ = try await requestParameters(parameters, timeout: timeout)
                 }

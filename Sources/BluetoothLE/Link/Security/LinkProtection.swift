@@ -342,7 +342,7 @@ final class LinkProtection {
     func endLink(_ link: Link, _ failure: PairingFailure, _ sentence: String? = nil) {
         link.pairings?.abort(link.addresses)
         // The host may have another device's address for the peer.
-        if failure == .identityClaimed { link.attachment?.host.disconnect() }
+        if failure == .identityClaimed { link.hostLink?.disconnect() }
         var reason = BluetoothError(
             .disconnected, .init("raise the security level", peer: link.peer),
             "\(sentence ?? failure.sentence) The link is closed.", remedy: failure.remedy,
