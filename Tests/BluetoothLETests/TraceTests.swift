@@ -1,9 +1,7 @@
 import BluetoothCapture
-import BluetoothHCI
 import BluetoothPrimitives
 import BluetoothSimulation
 import Glibc
-import Logging
 import Synchronization
 import TestSupport
 import Testing
