@@ -85,13 +85,8 @@ import Testing
         #expect([write.ending, read.ending] == [nil, "value 02"])
     }
 
-    @Test(
-        "an abandoned long write cancels its parts, unless the first is refused or they are being executed",
-        arguments: [
-            ([], firstPart, "01 16 0300 03", "0A0500"), ([firstEcho], secondPart, secondEcho, "1800"),
-            ([firstEcho, secondEcho], "1801", "19", "0A0500"),
-        ] as [([String], String, String, String)])
-    func longWriteOutstanding(_ echoes: [String], _ request: String, _ answer: String, _ next: String) {
+    /// A long write whose first requests were echoed, and a read behind it.
+    private func begun(_ echoes: [String]) -> (Bearer, TestRequest<ReliableWrite>) {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
         bearer.read(0x0005)
@@ -99,6 +94,17 @@ import Testing
             _ = bearer.send()
             bearer.receive(echo)
         }
+        return (bearer, write)
+    }
+
+    @Test(
+        "an abandoned long write cancels its parts, unless the first is refused or they are being executed",
+        arguments: [
+            ([], firstPart, "01 16 0300 03", "0A0500"), ([firstEcho], secondPart, secondEcho, "1800"),
+            ([firstEcho, secondEcho], "1801", "19", "0A0500"),
+        ] as [([String], String, String, String)])
+    func longWriteOutstanding(_ echoes: [String], _ request: String, _ answer: String, _ next: String) {
+        let (bearer, write) = begun(echoes)
         #expect(bearer.send() == [request])
         write.isAbandoned = true
         bearer.receive(answer)
@@ -109,13 +115,7 @@ import Testing
         "a long write abandoned between two parts, or before its execution, cancels its parts",
         arguments: [([firstEcho], secondPart), ([firstEcho, secondEcho], "1801")])
     func longWriteOffered(_ echoes: [String], _ request: String) {
-        let bearer = Bearer()
-        let write = bearer.request(longWrite)
-        bearer.read(0x0005)
-        for echo in echoes {
-            _ = bearer.send()
-            bearer.receive(echo)
-        }
+        let (bearer, write) = begun(echoes)
         #expect(bearer.offer() == request)
         write.isAbandoned = true
         #expect(bearer.offer() == "1800")
