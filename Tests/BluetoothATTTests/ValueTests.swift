@@ -1,6 +1,4 @@
 import BluetoothATT
-import BluetoothPrimitives
-import TestSupport
 import Testing
 
 @Suite("Handles and ranges")

@@ -1,5 +1,4 @@
 import BluetoothAdvertising
-import BluetoothPrimitives
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import BluetoothPrimitives
-import BluetoothSimulation
 import TestSupport
 import Testing
 

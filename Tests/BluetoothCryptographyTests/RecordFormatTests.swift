@@ -1,5 +1,4 @@
 import BluetoothCryptography
-import BluetoothPrimitives
 import Testing
 
 @Suite struct RecordFormatTests {

@@ -1,6 +1,5 @@
 import BluetoothATT
 import BluetoothDeviceFile
-import BluetoothGATT
 import BluetoothPrimitives
 import TestSupport
 import Testing

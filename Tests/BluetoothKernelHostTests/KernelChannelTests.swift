@@ -1,5 +1,4 @@
 import BluetoothHost
-import BluetoothSockets
 import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSimulation

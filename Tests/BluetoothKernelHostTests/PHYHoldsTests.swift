@@ -1,5 +1,4 @@
 import BluetoothManagement
-import BluetoothPrimitives
 import Testing
 
 @testable import BluetoothKernelHost

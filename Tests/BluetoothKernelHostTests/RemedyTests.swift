@@ -1,7 +1,6 @@
 import BluetoothHost
 import BluetoothPrimitives
 import BluetoothSockets
-import BluetoothKernelHost
 import BluetoothManagement
 import Testing
 

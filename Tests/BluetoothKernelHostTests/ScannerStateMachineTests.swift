@@ -1,6 +1,5 @@
 import BluetoothHost
 import BluetoothHCI
-import BluetoothManagement
 import TestSupport
 import Testing
 

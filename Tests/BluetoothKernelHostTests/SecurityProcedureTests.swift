@@ -1,6 +1,5 @@
 import BluetoothHost
 import BluetoothLoop
-import BluetoothSockets
 import BluetoothPrimitives
 import Testing
 

@@ -1,6 +1,5 @@
 import BluetoothHost
 import BluetoothManagement
-import BluetoothPrimitives
 import Testing
 
 @testable import BluetoothKernelHost

@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothManagement
 import BluetoothSimulation
 import TestSupport

@@ -34,6 +34,17 @@ import Testing
         let server: SimulatedGATTServer
         let peripheral: SimulatedPeripheral
 
+        /// Replaces the device by one with new firmware, which has one service more in front.
+        func withNewFirmware() throws -> (SimulatedGATTServer, SimulatedPeripheral) {
+            let front = GATTService(
+                0xFFE0,
+                characteristics: [GATTCharacteristic(0xFFE1, properties: [.read, .write], value: .stored([8]))])
+            let server = try SimulatedGATTServer(try CallByUUIDTests.services(2, before: [front]))
+            let renewed = SimulatedPeripheral(on: base.radio, address: peripheral.address, gatt: server)
+            peripheral.remove()
+            return (server, renewed)
+        }
+
         /// Runs `body` on a new link; returns the packets and the time of the MTU exchange and of `body`.
         func cost(
             _ body: (Connection) async throws -> Void
@@ -187,14 +198,7 @@ import Testing
         let before = try Self.services(2)
         try await Self.run(before) { fixture in
             _ = try await fixture.cost { _ = try await $0.discover() }
-            // New firmware, with one service more in front.
-            let front = GATTService(
-                0xFFE0,
-                characteristics: [GATTCharacteristic(0xFFE1, properties: [.read, .write], value: .stored([8]))])
-            let server = try SimulatedGATTServer(try Self.services(2, before: [front]))
-            let peripheral = SimulatedPeripheral(
-                on: fixture.base.radio, address: fixture.peripheral.address, gatt: server)
-            fixture.peripheral.remove()
+            let (server, peripheral) = try fixture.withNewFirmware()
             let connection = try await fixture.adapter.connect(to: peripheral.address)
             let (uuid, service) = (try Self.uuid(1, 2), try Self.uuid(1, 0))
             let old = try #require(try await connection.discover().characteristic(uuid, in: service))
@@ -226,13 +230,7 @@ import Testing
     @Test func aChangedDeviceIsSearchedByName() async throws {
         try await Self.run(try Self.services(2)) { fixture in
             _ = try await fixture.cost { _ = try await $0.discover() }
-            let front = GATTService(
-                0xFFE0,
-                characteristics: [GATTCharacteristic(0xFFE1, properties: [.read, .write], value: .stored([8]))])
-            let server = try SimulatedGATTServer(try Self.services(2, before: [front]))
-            let peripheral = SimulatedPeripheral(
-                on: fixture.base.radio, address: fixture.peripheral.address, gatt: server)
-            fixture.peripheral.remove()
+            let (server, peripheral) = try fixture.withNewFirmware()
             let (uuid, service) = (try Self.uuid(1, 2), try Self.uuid(1, 0))
             let handle = try #require(server.handle(of: uuid, in: service))
             var connection = try await fixture.adapter.connect(to: peripheral.address)

@@ -1,6 +1,4 @@
-import BluetoothHCI
 import BluetoothManagement
-import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import BluetoothGATT
 import BluetoothPrimitives
 import BluetoothSimulation
-import Synchronization
 import TestSupport
 import Testing
 

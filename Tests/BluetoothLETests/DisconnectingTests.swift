@@ -1,5 +1,4 @@
 import BluetoothSimulation
-import TestSupport
 import Testing
 
 import BluetoothLE

@@ -1,7 +1,6 @@
 import BluetoothGATT
 import BluetoothLoop
 import BluetoothSimulation
-import BluetoothSockets
 import Synchronization
 import TestSupport
 import Testing

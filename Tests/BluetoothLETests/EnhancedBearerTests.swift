@@ -1,4 +1,3 @@
-import BluetoothManagement
 import BluetoothSimulation
 import TestSupport
 import Synchronization

@@ -2,7 +2,6 @@ import BluetoothGATT
 import BluetoothPrimitives
 import BluetoothSystem
 import Glibc
-import TestSupport
 import Testing
 
 @testable import BluetoothLE

@@ -1,7 +1,4 @@
 import BluetoothATT
-import BluetoothSockets
-import BluetoothPrimitives
-import BluetoothGATT
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -1,7 +1,4 @@
 import BluetoothATT
-import BluetoothSockets
-import BluetoothPrimitives
-import BluetoothGATT
 import BluetoothManagement
 import BluetoothSimulation
 import TestSupport

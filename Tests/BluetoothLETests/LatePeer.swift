@@ -1,6 +1,5 @@
 import BluetoothATT
 import BluetoothLoop
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 import BluetoothSimulation

@@ -1,4 +1,3 @@
-import BluetoothHost
 import Synchronization
 import TestSupport
 import Testing

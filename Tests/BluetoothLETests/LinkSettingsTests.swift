@@ -1,5 +1,4 @@
 import BluetoothHCI
-import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -1,6 +1,4 @@
 import BluetoothHCI
-import BluetoothKernelHost
-import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -1,8 +1,6 @@
-import BluetoothSockets
 import BluetoothGATT
 import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import BluetoothLE

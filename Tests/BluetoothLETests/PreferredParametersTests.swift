@@ -1,6 +1,3 @@
-import BluetoothHCI
-import BluetoothHost
-import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -1,6 +1,4 @@
-import BluetoothPrimitives
 import BluetoothSimulation
-import TestSupport
 import Testing
 
 @testable import BluetoothLE

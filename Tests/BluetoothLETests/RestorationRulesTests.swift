@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import Testing
 
 @testable import BluetoothLE

@@ -1,5 +1,4 @@
 import BluetoothGATT
-import BluetoothPrimitives
 import BluetoothSystem
 import Glibc
 import Testing

@@ -1,10 +1,8 @@
 import BluetoothCapture
-import BluetoothHCI
 import BluetoothPrimitives
 import BluetoothSimulation
 import BluetoothSystem
 import Glibc
-import Logging
 import Synchronization
 import TestSupport
 import Testing

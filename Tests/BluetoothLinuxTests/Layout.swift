@@ -1,5 +1,4 @@
 // In a file of its own: Testing's macros do not expand beside the C module.
-import BluetoothSockets
 import BluetoothPrimitives
 import CBluetoothSockets
 

@@ -1,5 +1,4 @@
 import BluetoothLinux
-import BluetoothSockets
 import Testing
 
 /// The marks by which programs see each other, as addresses of local sockets.

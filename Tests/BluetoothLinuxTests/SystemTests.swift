@@ -12,6 +12,13 @@ private let kernelHasBluetooth = (try? LinuxKernel.shared.environment().socketEr
 
 @Suite(.timeLimit(.minutes(1)))
 struct SystemTests {
+    /// Two connected sockets.
+    private static func descriptors() throws -> [CInt] {
+        var pair: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+        return pair
+    }
+
     @Test(.enabled(if: !kernelHasBluetooth)) func aKernelWithoutBluetoothSaysSo() async throws {
         let kernel = try LinuxKernel.shared
         let missing = KernelError("socket", .addressFamilyNotSupported)
@@ -87,8 +94,7 @@ struct SystemTests {
         defer { loop.stop() }
         let events = Journal<SocketEvent>()
         let sockets = try await loop.run {
-            var pair: [CInt] = [-1, -1]
-            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let pair = try Self.descriptors()
             // A full socket: it does not become writable without a reader.
             let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
             while socket.send([1].span.bytes) == .sent {}
@@ -107,8 +113,7 @@ struct SystemTests {
         let later = Journal<Int>()
         let timer = loop.makeTimer { later.add(0) }
         let sockets = try await loop.run {
-            var pair: [CInt] = [-1, -1]
-            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let pair = try Self.descriptors()
             let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
             try socket.startConnecting(limit: .milliseconds(20), on: loop) { events.add($0) }
             timer.set(after: .milliseconds(25))
@@ -128,8 +133,7 @@ struct SystemTests {
         let later = Journal<Int>()
         let timer = loop.makeTimer { later.add(0) }
         let sockets = try await loop.run {
-            var pair: [CInt] = [-1, -1]
-            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let pair = try Self.descriptors()
             let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
             try socket.start { events.add($0) }
             // A descriptor that is no longer an epoll instance, whose number was never free.
@@ -141,8 +145,7 @@ struct SystemTests {
         #expect(await later.wait(on: loop) { !$0.isEmpty } == [0])
         // Sockets opened afterwards work.
         let (first, second) = try await loop.run {
-            var pair: [CInt] = [-1, -1]
-            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let pair = try Self.descriptors()
             let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
             try socket.start { if $0 == .readable { later.add(1) } }
             return (socket, DescriptorSocket(FileDescriptor(pair[1]), driver: driver))
@@ -171,8 +174,7 @@ struct SystemTests {
         #expect(epollCount() < before + 150)
         // A closed descriptor whose number belongs to another is left alone.
         try await loop.run {
-            var pair: [CInt] = [-1, -1]
-            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let pair = try Self.descriptors()
             let taken = driver.epollNumber
             dup2(pair[1], taken)
             driver.recover(0)
@@ -193,8 +195,7 @@ struct SystemTests {
         defer { loop.stop() }
         let events = Journal<SocketEvent>()
         let sockets = try await loop.run {
-            var pair: [CInt] = [-1, -1]
-            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let pair = try Self.descriptors()
             let receiver = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
             let sender = DescriptorSocket(FileDescriptor(pair[1]), driver: driver)
             try receiver.start { event in

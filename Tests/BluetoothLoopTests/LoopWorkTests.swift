@@ -1,6 +1,4 @@
 import BluetoothLoop
-import Synchronization
-import TestSupport
 import Testing
 
 /// Work of the loop besides jobs of its actors.

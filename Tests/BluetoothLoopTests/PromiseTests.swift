@@ -1,5 +1,4 @@
 import BluetoothLoop
-import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))

@@ -1,5 +1,4 @@
 import BluetoothPrimitives
-import TestSupport
 import Testing
 
 /// A generator that returns the given numbers in a cycle.

@@ -1,5 +1,4 @@
 import BluetoothPrimitives
-import TestSupport
 import Testing
 
 @Suite struct BluetoothUUIDTests {

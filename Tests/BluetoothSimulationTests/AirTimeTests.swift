@@ -2,7 +2,6 @@ import BluetoothHCI
 import BluetoothHost
 import BluetoothPrimitives
 import BluetoothSimulation
-import BluetoothSockets
 import Synchronization
 import Testing
 

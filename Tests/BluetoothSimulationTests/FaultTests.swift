@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement

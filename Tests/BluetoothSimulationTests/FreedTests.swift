@@ -1,6 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
-import Synchronization
 import Testing
 
 @testable import BluetoothSimulation

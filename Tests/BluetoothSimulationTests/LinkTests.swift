@@ -1,8 +1,6 @@
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothSimulation
-import Synchronization
 import Testing
 
 struct LinkTests {

@@ -1,8 +1,5 @@
 import BluetoothATT
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothGATT
-import BluetoothHCI
 import BluetoothSimulation
 import Synchronization
 import Testing
@@ -23,6 +20,28 @@ struct PeripheralTests {
 
     private func hex(_ handle: AttributeHandle) -> [UInt8] {
         [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
+    }
+
+    /// Runs `body` on a link on which the level is subscribed to.
+    private func subscribed(
+        to configuration: ClientCharacteristicConfiguration,
+        _ body:
+            @escaping @Sendable (
+                SimulatedRadio, SimulatedGATTServer, SimulatedPeripheral, AttributeHandle, Channel
+            ) async throws -> Void
+    ) async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let server = try makeServer()
+        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
+        try await radio.run {
+            let channel = try await kernel.link(to: peripheral.address)
+            channel.send(
+                [0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [UInt8(configuration.rawValue), 0])
+            #expect(await channel.nextPacket() == [0x13])
+            try await body(radio, server, peripheral, level, channel)
+        }
     }
 
     @Test func itServesItsAttributes() async throws {
@@ -85,15 +104,7 @@ struct PeripheralTests {
     }
 
     @Test func notificationsAreHeldBackByTheLinkAndNoneIsLost() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let server = try makeServer()
-        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
-        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
-        try await radio.run {
-            let channel = try await kernel.link(to: peripheral.address)
-            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
-            #expect(await channel.nextPacket() == [0x13])
+        try await subscribed(to: .notification) { radio, server, peripheral, level, channel in
             peripheral.setSending(false)
             var count = 0
             while server.notifyAtOnce([UInt8(truncatingIfNeeded: count)], of: level) == 1 { count += 1 }
@@ -110,15 +121,7 @@ struct PeripheralTests {
     }
 
     @Test func indicationsWaitForTheirConfirmation() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let server = try makeServer()
-        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
-        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
-        try await radio.run {
-            let channel = try await kernel.link(to: peripheral.address)
-            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [2, 0])
-            #expect(await channel.nextPacket() == [0x13])
+        try await subscribed(to: .indication) { radio, server, peripheral, level, channel in
             async let confirmed = server.indicate([1], of: level)
             #expect(await channel.nextPacket() == [0x1D] + hex(level) + [1])
             channel.send([0x1E])
@@ -144,15 +147,7 @@ struct PeripheralTests {
     }
 
     @Test func whatAReaderDoesNotTakeIsLostAndCounted() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let server = try makeServer()
-        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
-        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
-        try await radio.run {
-            let channel = try await kernel.link(to: peripheral.address)
-            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
-            #expect(await channel.nextPacket() == [0x13])
+        try await subscribed(to: .notification) { radio, server, peripheral, level, channel in
             channel.socket.setReading(false)
             for _ in 0..<333 { await server.notify([1], of: level) }
             try await radio.sleep(for: .seconds(5))

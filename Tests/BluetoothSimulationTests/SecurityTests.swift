@@ -1,6 +1,4 @@
-import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothHCI
 import BluetoothManagement
 import BluetoothSimulation
 import TestSupport

@@ -1,6 +1,4 @@
 import BluetoothLoop
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothSimulation
 import Synchronization

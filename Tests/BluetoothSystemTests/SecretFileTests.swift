@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothSystem
 import Glibc
 import TestSupport

@@ -1,6 +1,4 @@
-import BluetoothSockets
 import BluetoothPrimitives
-import TestSupport
 import Testing
 
 extension Conformance {

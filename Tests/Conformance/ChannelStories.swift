@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothPrimitives
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import BluetoothLE
 import BluetoothSockets
-import TestSupport
 import Testing
 
 extension Conformance {

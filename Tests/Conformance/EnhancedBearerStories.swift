@@ -1,6 +1,4 @@
 import BluetoothPrimitives
-import BluetoothSockets
-import TestSupport
 import Testing
 
 extension Conformance {

@@ -1,7 +1,6 @@
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
-import TestSupport
 import Testing
 
 extension Conformance {

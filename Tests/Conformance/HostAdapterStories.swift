@@ -1,6 +1,5 @@
 import BluetoothAdvertising
 import BluetoothHost
-import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

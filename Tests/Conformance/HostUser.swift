@@ -4,7 +4,6 @@ import BluetoothSockets
 import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothHCI
-import BluetoothKernelHost
 import Logging
 import TestSupport
 import Testing

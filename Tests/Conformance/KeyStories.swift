@@ -1,6 +1,4 @@
-import BluetoothSockets
 import BluetoothPrimitives
-import TestSupport
 import Testing
 
 extension Conformance {
@@ -137,11 +135,8 @@ extension Conformance {
 
         @Test func pairDeviceTellsWhenItIsDone() async throws {
             try await PairingFixture.run { fixture in
-                let management = fixture.base.management
                 let agent = try await ManagementUser(fixture.base.kernel)
-                async let paired = management.command(
-                    ManagementCommand.pairDevice.rawValue, fixture.adapters.central.index,
-                    fixture.adapters.peripheral.address.managementBytes + [IOCapability.noInputNoOutput.rawValue])
+                async let paired = fixture.pairDevice()
                 for (adapter, peer) in [
                     (fixture.adapters.central, fixture.adapters.peripheral),
                     (fixture.adapters.peripheral, fixture.adapters.central),
@@ -152,9 +147,7 @@ extension Conformance {
                 #expect(try await paired.status == 0)
                 #expect(try await fixture.security(fixture.central) == LinkSecurity(level: .medium, keySize: 16))
                 // Already paired.
-                let again = try await management.command(
-                    ManagementCommand.pairDevice.rawValue, fixture.adapters.central.index,
-                    fixture.adapters.peripheral.address.managementBytes + [IOCapability.noInputNoOutput.rawValue])
+                let again = try await fixture.pairDevice()
                 #expect(again.status == 0x13)
                 await agent.close()
             }
@@ -162,11 +155,8 @@ extension Conformance {
 
         @Test func aPairingIsCancelledWithItsLink() async throws {
             try await PairingFixture.run { fixture in
-                let management = fixture.base.management
                 let agent = try await ManagementUser(fixture.base.kernel)
-                async let paired = management.command(
-                    ManagementCommand.pairDevice.rawValue, fixture.adapters.central.index,
-                    fixture.adapters.peripheral.address.managementBytes + [IOCapability.noInputNoOutput.rawValue])
+                async let paired = fixture.pairDevice()
                 try #require(
                     await agent.event(ManagementEvent.userConfirmationRequest, of: fixture.adapters.central) != nil)
                 _ = try await agent.succeed(

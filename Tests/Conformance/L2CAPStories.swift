@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothHCI
 import BluetoothPrimitives
 import TestSupport

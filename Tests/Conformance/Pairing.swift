@@ -33,6 +33,13 @@ struct PairingFixture: Sendable {
         }
     }
 
+    /// Requests pairing of the central's kernel.
+    func pairDevice() async throws -> (status: UInt8, parameters: [UInt8]) {
+        try await base.management.command(
+            ManagementCommand.pairDevice.rawValue, adapters.central.index,
+            adapters.peripheral.address.managementBytes + [IOCapability.noInputNoOutput.rawValue])
+    }
+
     /// Raises the security from one end, once the kernel's Security Manager knows the link, which may be a moment after
     /// its attribute channel is up.
     func raise(_ end: ChannelEnd, to level: SecurityLevel) async throws {

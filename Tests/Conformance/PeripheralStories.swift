@@ -1,7 +1,4 @@
-import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothHCI
-import TestSupport
 import Testing
 
 // The kernel's part in advertising and accepting links.

@@ -1,7 +1,6 @@
 import BluetoothCryptography
 import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothGATT
 import BluetoothHCI
 import TestSupport
 import Testing

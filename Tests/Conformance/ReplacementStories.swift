@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothPrimitives
 import BluetoothSockets
 import TestSupport
 import Testing

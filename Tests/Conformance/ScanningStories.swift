@@ -1,5 +1,4 @@
 import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothHCI
 import TestSupport
 import Testing

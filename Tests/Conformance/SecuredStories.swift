@@ -1,7 +1,6 @@
 import BluetoothHCI
 import BluetoothPrimitives
 import BluetoothSockets
-import TestSupport
 import Testing
 
 extension Conformance {

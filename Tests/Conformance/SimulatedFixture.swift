@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothSimulation
 
 /// A simulated kernel with two adapters, for one test in virtual time.

@@ -1,7 +1,5 @@
-import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
-import TestSupport
 import Testing
 
 /// The kernel's behaviour towards a process without CAP_NET_ADMIN and CAP_NET_RAW.

@@ -1,7 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
 import BluetoothSimulation
-import TestSupport
 import Testing
 
 /// Adapters that go and come back.

@@ -1,8 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
-import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 /// Managers, delegates and queues as apps use them.

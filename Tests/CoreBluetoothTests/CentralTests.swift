@@ -1,7 +1,5 @@
 import BluetoothLE
 import CoreBluetooth
-import BluetoothSimulation
-import TestSupport
 import Testing
 
 @Suite struct CentralTests {

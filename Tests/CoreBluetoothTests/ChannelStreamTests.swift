@@ -1,8 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
-import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 /// A program that uses its streams on a run loop, as apps do on the main one.

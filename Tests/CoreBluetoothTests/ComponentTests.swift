@@ -1,6 +1,4 @@
 import BluetoothLoop
-import BluetoothSimulation
-import TestSupport
 import Testing
 
 @testable import CoreBluetooth

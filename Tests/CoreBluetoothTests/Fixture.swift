@@ -1,7 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
 import BluetoothSimulation
-import Synchronization
 import TestSupport
 import Testing
 

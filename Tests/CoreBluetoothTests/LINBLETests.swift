@@ -2,10 +2,7 @@ import BluetoothLE
 import CoreBluetooth
 import CoreBluetoothTestSupport
 import LINBLE
-import BluetoothSimulation
 import LINBLESimulation
-import Synchronization
-import TestSupport
 import Testing
 
 @Suite struct LINBLETests {

@@ -1,7 +1,6 @@
 import BluetoothLE
 import BluetoothLoop
 import Foundation
-import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@ import BluetoothLE
 import CoreBluetooth
 import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 /// Several peripheral managers, and their adapters' power and presence.

@@ -1,8 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
-import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite struct PeripheralRoleTests {
@@ -157,14 +155,12 @@ import Testing
             far.setSending(true, adapter: 0)
             var iterator = values.makeAsyncIterator()
             for number in 0..<5 as Range<UInt8> {
-                let value = try await iterator.next()
-                #expect(value == [number])
+                #expect(try await iterator.next() == [number])
             }
             await fixture.onQueue {
                 _ = server.manager?.updateValue(Data([9]), for: indicated, onSubscribedCentrals: nil)
             }
-            let last = try await iterator.next()
-            #expect(last == [9])
+            #expect(try await iterator.next() == [9])
             await link.disconnect()
             await stuck.close()
         }

@@ -1,5 +1,4 @@
 import CoreBluetooth
-import BluetoothSimulation
 import TestSupport
 import Testing
 

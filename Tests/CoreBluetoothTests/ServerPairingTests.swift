@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothSimulation
 import TestSupport
 import Testing
 
@@ -153,8 +152,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
                 await failure { try await connection.write([2, 0], to: configuration) },
             ]
             for refusal in refusals { #expect(refusal?.cause == .attribute(.insufficientAuthentication)) }
-            let value = try await connection.read(open)
-            #expect(value == [1])
+            #expect(try await connection.read(open) == [1])
             await connection.disconnect()
             await adapter.close()
             #expect(vault.journal.entries == ["advertising"])

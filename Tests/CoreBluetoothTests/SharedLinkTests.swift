@@ -1,7 +1,5 @@
 import BluetoothLE
 import CoreBluetooth
-import BluetoothSimulation
-import TestSupport
 import Testing
 
 /// Several managers of one program with one device.

@@ -1,6 +1,5 @@
 import BluetoothLE
 import BluetoothSimulation
-import TestSupport
 import Testing
 
 @testable import CoreBluetooth

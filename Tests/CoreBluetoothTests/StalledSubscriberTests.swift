@@ -2,7 +2,6 @@ import BluetoothLE
 import CoreBluetooth
 import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 /// Subscribed centrals that accept no values.
@@ -169,8 +168,7 @@ import Testing
             await fixture.onQueue { #expect(offered.send(1, server)) }
             var iterator = stuck.values.makeAsyncIterator()
             for number in 0...1 as ClosedRange<UInt8> {
-                let value = try await iterator.next()
-                #expect(value == [number])
+                #expect(try await iterator.next() == [number])
             }
             await stuck.adapter.close()
         }

@@ -2,7 +2,6 @@ import BluetoothLE
 import CoreBluetooth
 import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 /// Holds time while callbacks are queued, except while the program's queue is kept busy by other work.

@@ -1,9 +1,7 @@
 import BluetoothGATT
 import BluetoothLE
-import BluetoothSimulation
 import CoreBluetooth
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite struct ValueTests {

@@ -1,7 +1,6 @@
 import BluetoothAdvertising
 import BluetoothLE
 import BluetoothSimulation
-import TestSupport
 import Testing
 
 /// Docs/Guide/Central/Advertisements.md

@@ -1,5 +1,4 @@
 import BluetoothManagement
-import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,7 +1,5 @@
 import BluetoothLE
-import BluetoothSimulation
 import BluetoothSystem
-import TestSupport
 import Testing
 
 /// Docs/Guide/ComingFrom.md: its snippets, and the names in its tables.

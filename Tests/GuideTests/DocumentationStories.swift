@@ -1,7 +1,5 @@
 import BluetoothLE
-import BluetoothSimulation
 import LINBLE
-import TestSupport
 import Testing
 
 /// The examples of the types in the catalogues, such as Sources/BluetoothLE/BluetoothLE.docc/Adapter.md.

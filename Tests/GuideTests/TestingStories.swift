@@ -1,6 +1,4 @@
 import BluetoothLE
-import BluetoothSimulation
-import TestSupport
 import Testing
 
 /// Docs/Guide/Testing.md

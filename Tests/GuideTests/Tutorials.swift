@@ -1,5 +1,3 @@
-import BluetoothSystem
-
 /// A tutorial of the guide: a page whose Swift blocks are the files of a reader's package.
 ///
 /// The first line of such a block is the path of the file, `// Sources/logger/Logger.swift`. Each section that has one is

@@ -3,7 +3,6 @@ import BluetoothSimulation
 import LINBLE
 import LINBLESample
 import LINBLESimulation
-import TestSupport
 
 /// A radio with one machine and a LINBLE with the sample's microcontroller on it, in virtual time.
 struct Fixture: Sendable {

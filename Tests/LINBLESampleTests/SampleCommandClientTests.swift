@@ -2,7 +2,6 @@ import BluetoothLE
 import BluetoothSimulation
 import LINBLE
 import LINBLESample
-import LINBLESimulation
 import Synchronization
 import TestSupport
 import Testing

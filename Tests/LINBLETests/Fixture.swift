@@ -2,7 +2,6 @@ import BluetoothLE
 import LINBLE
 import BluetoothSimulation
 import LINBLESimulation
-import TestSupport
 
 /// A radio with one machine and one LINBLE, in virtual time.
 struct Fixture: Sendable {

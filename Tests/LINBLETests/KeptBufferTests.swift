@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothSimulation
 import LINBLESimulation
 import TestSupport
 import Testing

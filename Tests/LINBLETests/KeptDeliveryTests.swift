@@ -1,8 +1,6 @@
 import BluetoothLE
-import BluetoothSimulation
 import Glibc
 import LINBLESimulation
-import TestSupport
 import Testing
 
 @testable import LINBLE

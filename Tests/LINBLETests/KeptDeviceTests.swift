@@ -1,5 +1,3 @@
-import BluetoothATT
-import BluetoothGATT
 import BluetoothLE
 import BluetoothSimulation
 import LINBLESimulation

@@ -1,9 +1,5 @@
-import BluetoothHost
 import BluetoothLE
-import BluetoothLoop
-import BluetoothSimulation
 import BluetoothSystem
-import TestSupport
 import Testing
 
 @testable import LINBLE

@@ -1,9 +1,5 @@
 import BluetoothLE
-import BluetoothLoop
-import BluetoothPrimitives
 import LINBLE
-import LINBLESimulation
-import TestSupport
 import Testing
 
 /// The settings of a link after its UART has ended in the middle of a transfer.

@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothHCI
 import BluetoothSimulation
 import LINBLE
 import LINBLESimulation

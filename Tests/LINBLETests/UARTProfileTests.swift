@@ -1,6 +1,4 @@
 import BluetoothLE
-import BluetoothPrimitives
-import BluetoothGATT
 import LINBLE
 import Testing
 

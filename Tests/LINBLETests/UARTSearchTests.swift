@@ -1,6 +1,5 @@
 import BluetoothGateway
 import BluetoothLE
-import BluetoothPrimitives
 import BluetoothSimulation
 import LINBLE
 import LINBLESimulation

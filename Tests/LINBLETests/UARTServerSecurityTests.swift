@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothSimulation
 import TestSupport
 import Testing
 

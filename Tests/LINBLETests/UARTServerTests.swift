@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

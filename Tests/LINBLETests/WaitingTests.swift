@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothLE
 import BluetoothLinux
 import Testing

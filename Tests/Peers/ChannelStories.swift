@@ -1,6 +1,5 @@
 import BluetoothLE
 import BluetoothLinux
-import BluetoothPrimitives
 import BluetoothSockets
 import Synchronization
 import TestSupport

@@ -1,4 +1,3 @@
-import BluetoothGATT
 import BluetoothLE
 import Testing
 

@@ -1,5 +1,4 @@
 import BluetoothATT
-import BluetoothGATT
 import TestSupport
 import Testing
 

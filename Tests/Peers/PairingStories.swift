@@ -1,4 +1,3 @@
-import BluetoothGATT
 import BluetoothLE
 import Synchronization
 import TestSupport
@@ -139,28 +138,29 @@ extension Peers {
             }
         }
 
+        /// Pairs with a device that answers so, which fails, and again when it has changed its mind.
+        private static func fails(
+            _ name: String, _ answer: String, _ reason: PairingFailure, of fixture: Fixture
+        ) async throws {
+            try await fixture.ask("pairing \(name) \(answer)")
+            let connection = try await fixture.connect(to: name)
+            let error = await failure { try await connection.pair() }
+            #expect(error?.pairingFailure == reason, "\(String(describing: error))")
+            await connection.disconnect()
+            try await fixture.ask("pairing \(name) yes")
+            try await pairs(name, of: fixture, RefusingPairingAgent(), reaches: .medium)
+        }
+
         @Test func aDeviceThatRefusesSaysSoAndMayChangeItsMind() async throws {
             try await Fixture.run { fixture in
-                try await fixture.ask("pairing refusing no")
-                let connection = try await fixture.connect(to: "refusing")
-                let error = await failure { try await connection.pair() }
-                #expect(error?.pairingFailure == .rejected, "\(String(describing: error))")
-                await connection.disconnect()
-                try await fixture.ask("pairing refusing yes")
-                try await Self.pairs("refusing", of: fixture, RefusingPairingAgent(), reaches: .medium)
+                try await Self.fails("refusing", "no", .rejected, of: fixture)
             }
         }
 
         @Test(.enabled(if: !Fixture.isLegacy, "half a minute, the same on either chip"))
         func aDeviceThatNeverAnswersIsGivenUpAfterThirtySeconds() async throws {
             try await Fixture.run { fixture in
-                try await fixture.ask("pairing silent never")
-                let connection = try await fixture.connect(to: "silent")
-                let error = await failure { try await connection.pair() }
-                #expect(error?.pairingFailure == .timedOut, "\(String(describing: error))")
-                await connection.disconnect()
-                try await fixture.ask("pairing silent yes")
-                try await Self.pairs("silent", of: fixture, RefusingPairingAgent(), reaches: .medium)
+                try await Self.fails("silent", "never", .timedOut, of: fixture)
             }
         }
 

@@ -1,4 +1,3 @@
-import BluetoothGATT
 import BluetoothLE
 import Synchronization
 import Testing

@@ -2,7 +2,6 @@ import BluetoothLE
 import CoreBluetooth
 import CoreBluetoothTestSupport
 import BluetoothLinux
-import TestSupport
 import Testing
 
 extension Peers {

@@ -1,6 +1,5 @@
 import BluetoothLE
 import CoreBluetooth
-import TestSupport
 import Testing
 
 extension Peers {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import BluetoothHost
 import BluetoothLE
 import BluetoothSimulation
 import ExampleSupport

@@ -1,4 +1,3 @@
-import BluetoothSockets
 import BluetoothSimulation
 import Synchronization
 

@@ -1,4 +1,3 @@
-import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSimulation

@@ -1,9 +1,6 @@
 import BluetoothATT
-import BluetoothPrimitives
 import TestSupport
 import Testing
-
-import BluetoothGATT
 
 /// The rules of a bearer, as tables of packets.
 @Suite struct ATTBearerCoreTests {

@@ -1,6 +1,3 @@
-import BluetoothATT
-import BluetoothPrimitives
-import TestSupport
 import Testing
 
 import BluetoothGATT

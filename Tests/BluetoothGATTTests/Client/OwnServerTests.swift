@@ -1,4 +1,3 @@
-import BluetoothATT
 import BluetoothPrimitives
 import TestSupport
 import Testing

@@ -1,5 +1,4 @@
 import BluetoothATT
-import BluetoothPrimitives
 import Testing
 
 import BluetoothGATT

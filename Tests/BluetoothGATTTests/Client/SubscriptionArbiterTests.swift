@@ -1,4 +1,3 @@
-import BluetoothATT
 import Testing
 
 import BluetoothGATT

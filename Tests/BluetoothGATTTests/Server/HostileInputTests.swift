@@ -3,8 +3,6 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-import BluetoothGATT
-
 @Suite struct HostileInputTests {
     static let requests: [String] =
         ServerRuleTests.all.map(\.request)

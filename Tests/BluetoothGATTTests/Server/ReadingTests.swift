@@ -1,6 +1,5 @@
 import BluetoothATT
 import BluetoothPrimitives
-import TestSupport
 import Testing
 
 import BluetoothGATT

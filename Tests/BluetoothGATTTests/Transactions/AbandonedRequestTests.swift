@@ -9,10 +9,10 @@ import Testing
 @Suite struct AbandonedRequestTests {
     /// Twenty bytes: two parts at an ATT_MTU of 23.
     private let longWrite = ReliableWrite([UInt8](0..<20), to: 0x0003)
-    private let firstPart = "160300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
-    private let firstEcho = "170300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
-    private let secondPart = "160300" + "1200" + "1213"
-    private let secondEcho = "170300" + "1200" + "1213"
+    static let firstPart = "160300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
+    static let firstEcho = "170300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
+    static let secondPart = "160300" + "1200" + "1213"
+    static let secondEcho = "170300" + "1200" + "1213"
 
     @Test("a waiting request that is abandoned is never sent")
     func whileQueued() {
@@ -34,7 +34,7 @@ import Testing
         let bearer = Bearer()
         let first = bearer.request(longWrite)
         bearer.read(0x0005)
-        #expect(bearer.offer() == firstPart)
+        #expect(bearer.offer() == Self.firstPart)
         first.isAbandoned = true
         #expect(bearer.send() == ["0A0500"])
     }
@@ -74,9 +74,9 @@ import Testing
         let bearer = Bearer()
         let write = bearer.request(longWrite)
         let read = bearer.read(0x0005)
-        #expect(bearer.send() == [firstPart])
+        #expect(bearer.send() == [Self.firstPart])
         write.isAbandoned = true
-        bearer.receive(firstEcho)
+        bearer.receive(Self.firstEcho)
         #expect(bearer.send() == ["1800"])
         #expect(bearer.engine.requestInFlight != nil, "the cancellation has its time limit, too")
         bearer.receive("19")
@@ -85,70 +85,43 @@ import Testing
         #expect([write.ending, read.ending] == [nil, "value 02"])
     }
 
-    @Test("an abandoned first part that the peer refuses needs no cancellation")
-    func longWriteRefused() {
+    /// A long write whose first requests were echoed, and a read behind it.
+    private func begun(_ echoes: [String]) -> (Bearer, TestRequest<ReliableWrite>) {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
         bearer.read(0x0005)
-        _ = bearer.send()
-        write.isAbandoned = true
-        bearer.receive("01 16 0300 03")
-        #expect(bearer.send() == ["0A0500"])
+        for echo in echoes {
+            _ = bearer.send()
+            bearer.receive(echo)
+        }
+        return (bearer, write)
     }
 
-    @Test("a long write abandoned between two parts cancels the first")
-    func longWriteBetweenRequests() {
-        let bearer = Bearer()
-        let write = bearer.request(longWrite)
-        bearer.read(0x0005)
-        _ = bearer.send()
-        bearer.receive(firstEcho)
-        #expect(bearer.offer() == secondPart)
+    @Test(
+        "an abandoned long write cancels its parts, unless the first is refused or they are being executed",
+        arguments: [
+            ([], firstPart, "01 16 0300 03", "0A0500"), ([firstEcho], secondPart, secondEcho, "1800"),
+            ([firstEcho, secondEcho], "1801", "19", "0A0500"),
+        ] as [([String], String, String, String)])
+    func longWriteOutstanding(_ echoes: [String], _ request: String, _ answer: String, _ next: String) {
+        let (bearer, write) = begun(echoes)
+        #expect(bearer.send() == [request])
+        write.isAbandoned = true
+        bearer.receive(answer)
+        #expect(bearer.send() == [next])
+    }
+
+    @Test(
+        "a long write abandoned between two parts, or before its execution, cancels its parts",
+        arguments: [([firstEcho], secondPart), ([firstEcho, secondEcho], "1801")])
+    func longWriteOffered(_ echoes: [String], _ request: String) {
+        let (bearer, write) = begun(echoes)
+        #expect(bearer.offer() == request)
         write.isAbandoned = true
         #expect(bearer.offer() == "1800")
         #expect(bearer.send() == ["1800"])
         bearer.receive("01 18 0000 0E")
         #expect(bearer.send() == ["0A0500"], "whatever it answers")
-    }
-
-    @Test("a long write abandoned before its execution writes nothing")
-    func longWriteBeforeExecution() {
-        let bearer = Bearer()
-        let write = bearer.request(longWrite)
-        _ = bearer.send()
-        bearer.receive(firstEcho)
-        _ = bearer.send()
-        bearer.receive(secondEcho)
-        #expect(bearer.offer() == "1801")
-        write.isAbandoned = true
-        #expect(bearer.send() == ["1800"])
-    }
-
-    @Test("a long write abandoned during its last part writes nothing")
-    func longWriteLastPart() {
-        let bearer = Bearer()
-        let write = bearer.request(longWrite)
-        _ = bearer.send()
-        bearer.receive(firstEcho)
-        #expect(bearer.send() == [secondPart])
-        write.isAbandoned = true
-        bearer.receive(secondEcho)
-        #expect(bearer.send() == ["1800"])
-    }
-
-    @Test("a long write abandoned during its execution needs no cancellation")
-    func longWriteExecuting() {
-        let bearer = Bearer()
-        let write = bearer.request(longWrite)
-        bearer.read(0x0005)
-        _ = bearer.send()
-        bearer.receive(firstEcho)
-        _ = bearer.send()
-        bearer.receive(secondEcho)
-        #expect(bearer.send() == ["1801"])
-        write.isAbandoned = true
-        bearer.receive("19")
-        #expect(bearer.send() == ["0A0500"])
     }
 
     @Test("a long write abandoned after a wrong echo cancels its parts once", arguments: [true, false])
@@ -172,8 +145,8 @@ import Testing
         let write = bearer.request(longWrite)
         write.givesUpWhileReceiving = true
         bearer.read(0x0005)
-        #expect(bearer.send() == [firstPart])
-        bearer.receive(firstEcho)
+        #expect(bearer.send() == [Self.firstPart])
+        bearer.receive(Self.firstEcho)
         #expect(bearer.send() == ["1800"])
         bearer.receive("19")
         #expect(bearer.send() == ["0A0500"])
@@ -186,7 +159,7 @@ import Testing
         let write = bearer.request(longWrite)
         _ = bearer.send()
         write.isAbandoned = true
-        bearer.receive(firstEcho)
+        bearer.receive(Self.firstEcho)
         #expect(bearer.offer() == "1800")
         #expect(bearer.offer() == "1800")
         bearer.command("01")

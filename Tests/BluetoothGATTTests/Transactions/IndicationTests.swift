@@ -1,7 +1,5 @@
 import Testing
 
-import BluetoothGATT
-
 /// Core Vol 3 Part F §3.3.2: one outstanding indication, independent of requests.
 @Suite struct IndicationTests {
     @Test("one indication is outstanding at a time, the others follow in order")

@@ -3,7 +3,6 @@ import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothManagement
 import BluetoothSimulation
-import Synchronization
 import TestSupport
 import Testing
 

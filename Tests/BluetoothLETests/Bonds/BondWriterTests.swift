@@ -1,5 +1,4 @@
 import BluetoothLoop
-import BluetoothPrimitives
 import BluetoothSimulation
 import Logging
 import TestSupport

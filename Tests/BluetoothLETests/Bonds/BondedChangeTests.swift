@@ -1,5 +1,4 @@
 import BluetoothGATT
-import TestSupport
 import Testing
 
 @testable import BluetoothLE

@@ -51,13 +51,12 @@ struct BondedVisit: Sendable {
 
     /// Connects, and returns both ends.
     func connect() async throws -> (own: Connection, theirs: Connection) {
-        try await bothEnds(try await fixture.connect(central))
+        try await bothEnds(fixture.connect(central))
     }
 
     /// The same without encryption.
     func connectInTheOpen() async throws -> (own: Connection, theirs: Connection) {
-        try await bothEnds(
-            try await central.connect(to: BondFixture.peripheralAddress, options: .unencrypted))
+        try await bothEnds(central.connect(to: BondFixture.peripheralAddress, options: .unencrypted))
     }
 
     private func bothEnds(_ own: Connection) async throws -> (own: Connection, theirs: Connection) {

@@ -2,7 +2,6 @@ import BluetoothCryptography
 import BluetoothPrimitives
 import BluetoothSystem
 import Glibc
-import Logging
 import Synchronization
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import BluetoothPrimitives
 import BluetoothSimulation
 import BluetoothSystem
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 

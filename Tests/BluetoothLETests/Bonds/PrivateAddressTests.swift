@@ -1,6 +1,5 @@
 @_spi(Benchmarks) import BluetoothLE
 import BluetoothPrimitives
-import BluetoothSimulation
 import TestSupport
 import Testing
 

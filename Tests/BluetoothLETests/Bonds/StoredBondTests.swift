@@ -1,5 +1,3 @@
-import BluetoothHost
-import BluetoothPrimitives
 import Testing
 
 import BluetoothLE

@@ -1,5 +1,4 @@
 import BluetoothGATT
-import BluetoothHost
 import BluetoothKernelHost
 import BluetoothManagement
 import BluetoothPrimitives

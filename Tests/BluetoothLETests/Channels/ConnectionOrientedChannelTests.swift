@@ -2,7 +2,6 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSimulation
 import BluetoothSockets
-import Logging
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,5 @@
-import BluetoothPrimitives
 import BluetoothSimulation
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import BluetoothGateway

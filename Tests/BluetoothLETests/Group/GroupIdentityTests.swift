@@ -1,6 +1,3 @@
-import BluetoothAdvertising
-import BluetoothGATT
-import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

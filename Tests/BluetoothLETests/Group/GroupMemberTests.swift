@@ -1,6 +1,5 @@
 import BluetoothAdvertising
 import BluetoothSimulation
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import BluetoothAdvertising
-import BluetoothLoop
 import Testing
 
 @testable import BluetoothGateway

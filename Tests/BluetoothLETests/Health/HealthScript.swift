@@ -1,6 +1,3 @@
-import BluetoothHost
-import BluetoothLoop
-
 @testable import BluetoothLE
 
 extension KernelInstant {

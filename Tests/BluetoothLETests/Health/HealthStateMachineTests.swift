@@ -1,5 +1,3 @@
-import BluetoothHost
-import BluetoothLoop
 import TestSupport
 import Testing
 

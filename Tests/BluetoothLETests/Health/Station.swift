@@ -1,7 +1,6 @@
 import BluetoothGATT
 import BluetoothSimulation
 import Synchronization
-import TestSupport
 
 @testable import BluetoothLE
 

@@ -1,7 +1,4 @@
-import BluetoothAdvertising
-import BluetoothHost
 import BluetoothPrimitives
-import BluetoothGATT
 import BluetoothHCI
 import BluetoothSimulation
 import TestSupport

@@ -1,5 +1,4 @@
 import BluetoothGATT
-import BluetoothHost
 import BluetoothPrimitives
 import BluetoothSimulation
 import Synchronization

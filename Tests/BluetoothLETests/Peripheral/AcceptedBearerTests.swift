@@ -1,6 +1,5 @@
 import BluetoothLoop
 import BluetoothSimulation
-import Synchronization
 import TestSupport
 import Testing
 

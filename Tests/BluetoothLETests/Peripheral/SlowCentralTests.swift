@@ -1,4 +1,3 @@
-import BluetoothLoop
 import BluetoothSimulation
 import BluetoothSystem
 import Synchronization

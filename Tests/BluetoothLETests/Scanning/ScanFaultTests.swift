@@ -1,4 +1,3 @@
-import BluetoothHCI
 import BluetoothSimulation
 import Synchronization
 import TestSupport

@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

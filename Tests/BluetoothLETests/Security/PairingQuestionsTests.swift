@@ -1,4 +1,3 @@
-import BluetoothPrimitives
 import TestSupport
 import Testing
 

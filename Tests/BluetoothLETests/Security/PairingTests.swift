@@ -1,4 +1,3 @@
-import BluetoothHCI
 import BluetoothSimulation
 import TestSupport
 import Testing

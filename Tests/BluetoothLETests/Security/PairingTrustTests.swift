@@ -1,6 +1,5 @@
 import BluetoothManagement
 import BluetoothSimulation
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,8 +1,5 @@
 import BluetoothATT
-import TestSupport
 import Testing
-
-import BluetoothGATT
 
 /// Malformed PDUs (Core Vol 3 Part F §3.3.1, §3.4.1.1, §3.4.8, §3.4.9).
 @Suite struct MalformedTests {

@@ -1,8 +1,6 @@
 import TestSupport
 import Testing
 
-import BluetoothGATT
-
 /// A rule of the specification: the requests to ``ServerFixture/services`` and the responses, in hexadecimal, at the
 /// minimum ATT_MTU and at a large one.
 struct Rule: Sendable, CustomTestStringConvertible {
@@ -10,7 +8,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     static let mtus = [23, 517]
 
     /// The section of the specification; `F` and `G` are the parts of Core Vol 3.
-    let section: String
+    fileprivate(set) var section = ""
     /// The statement of the rule.
     let name: String
     let request: String
@@ -19,28 +17,21 @@ struct Rule: Sendable, CustomTestStringConvertible {
     /// The response at an ATT_MTU of 517.
     let largeAnswer: String
 
+    init(_ name: String, _ request: String, _ answer: String, large: String? = nil) {
+        (self.name, self.request, self.answer, largeAnswer) = (name, request, answer, large ?? answer)
+    }
+
     var testDescription: String { "\(section): \(name)" }
 
     func answer(mtu: Int) -> String { mtu == 23 ? answer : largeAnswer }
 }
 
-/// A row in a table of rules.
-struct Row {
-    let name: String
-    let request: String
-    let answer: String
-    var large: String?
-
-    init(_ name: String, _ request: String, _ answer: String, large: String? = nil) {
-        (self.name, self.request, self.answer, self.large) = (name, request, answer, large)
-    }
-}
-
 /// The rules of one section.
-func rules(_ section: String, _ rows: [Row]) -> [Rule] {
-    rows.map {
-        Rule(
-            section: section, name: $0.name, request: $0.request, answer: $0.answer, largeAnswer: $0.large ?? $0.answer)
+func rules(_ section: String, _ rules: [Rule]) -> [Rule] {
+    rules.map { rule in
+        var rule = rule
+        rule.section = section
+        return rule
     }
 }
 
