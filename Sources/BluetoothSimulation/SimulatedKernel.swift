@@ -1,7 +1,6 @@
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothHCI
 
 /// The Bluetooth kernel of a simulated machine: adapters on a ``SimulatedRadio``, behind the same sockets as the real
 /// kernel's.

@@ -1,6 +1,5 @@
 import BluetoothLoop
 import BluetoothSockets
-import BluetoothHCI
 import Synchronization
 
 /// The time of a simulation.

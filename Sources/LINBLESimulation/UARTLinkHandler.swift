@@ -1,11 +1,8 @@
 import BluetoothATT
 import BluetoothGATT
-import BluetoothHCI
-import BluetoothLE
 import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSimulation
-import LINBLE
 import Synchronization
 
 /// One link of a simulated LINBLE: its attribute server, and the bridge between link and UART.

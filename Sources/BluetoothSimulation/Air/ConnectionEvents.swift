@@ -1,4 +1,3 @@
-import BluetoothHost
 import BluetoothLoop
 
 /// The connection events of a link: when they happen, and what is received in them.

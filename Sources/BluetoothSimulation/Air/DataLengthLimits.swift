@@ -1,4 +1,3 @@
-import BluetoothHCI
 import BluetoothHost
 
 /// The limits of one direction's packets (Core Vol 6 Part B §4.5.10).

@@ -2,7 +2,6 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
-import BluetoothManagement
 
 /// An output of the simulation, delivered after it is unlocked.
 enum Output: Sendable {

@@ -1,5 +1,4 @@
 import BluetoothPrimitives
-import BluetoothManagement
 
 /// A PSM that a peripheral accepts channels on.
 struct PeripheralService {

@@ -1,6 +1,5 @@
 import BluetoothHost
 import BluetoothPrimitives
-import BluetoothHCI
 import BluetoothManagement
 
 /// A peripheral's side of pairings, and its keys.

@@ -1,5 +1,4 @@
 import BluetoothATT
-import BluetoothGATT
 
 // Changes of the database while clients are connected, as of a device whose firmware is replaced.
 extension SimulatedGATTServer {

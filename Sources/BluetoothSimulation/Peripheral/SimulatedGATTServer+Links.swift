@@ -1,7 +1,6 @@
 import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
-import BluetoothHCI
 import Synchronization
 
 // The server's links: received packets, the program's answers, and sent packets.

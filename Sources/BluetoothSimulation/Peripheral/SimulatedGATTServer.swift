@@ -2,7 +2,6 @@ import BluetoothATT
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
-import BluetoothHCI
 import Synchronization
 
 /// The GATT server of a simulated peripheral, with the handlers of its program.

@@ -1,6 +1,5 @@
 import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothHCI
 
 /// A simulated peripheral's end of a link.
 public struct SimulatedLink: Sendable {

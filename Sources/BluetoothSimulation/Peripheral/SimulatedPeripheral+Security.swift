@@ -1,7 +1,5 @@
 import BluetoothHost
 import BluetoothPrimitives
-import BluetoothHCI
-import BluetoothManagement
 
 extension SimulatedPeripheral {
     /// Sets the peripheral's behaviour in pairing.

@@ -1,7 +1,5 @@
 import BluetoothHost
 import BluetoothPrimitives
-import BluetoothHCI
-import BluetoothManagement
 
 /// The pairing features of one side (Core Vol 3 Part H §3.5.1).
 struct PairingFeatures {

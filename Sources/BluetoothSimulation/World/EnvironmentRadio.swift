@@ -1,5 +1,4 @@
 import BluetoothHost
-import BluetoothLoop
 import BluetoothSockets
 import BluetoothSystem
 

@@ -1,7 +1,5 @@
-import BluetoothATT
 import BluetoothAdvertising
 import BluetoothDeviceFile
-import BluetoothGATT
 
 // The devices of a file, on the air.
 extension DeviceDescription {

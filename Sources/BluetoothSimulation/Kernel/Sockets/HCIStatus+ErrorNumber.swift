@@ -1,5 +1,3 @@
-import BluetoothHCI
-
 extension HCIStatus {
     /// The error number of a socket whose link ended for this reason (`bt_to_errno`).
     var errorNumber: ErrorNumber {

@@ -1,7 +1,6 @@
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothHCI
 
 /// An L2CAP socket: one channel of one link, or a request for one.
 //

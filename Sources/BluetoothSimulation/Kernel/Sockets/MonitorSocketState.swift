@@ -2,7 +2,6 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothCapture
-import BluetoothHCI
 import BluetoothManagement
 
 /// The monitor's socket: it receives everything and sends nothing.
