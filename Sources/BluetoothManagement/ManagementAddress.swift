@@ -72,7 +72,7 @@ extension ManagementDeviceDetail: ManagementReply {
 
 extension SingleValuePacket {
     /// The packet with a device and a value about it.
-    public init<Detail>(_ address: ManagementAddress, _ detail: Detail) where Value == ManagementDeviceDetail<Detail> {
+    package init<Detail>(_ address: ManagementAddress, _ detail: Detail) where Value == ManagementDeviceDetail<Detail> {
         self.init(ManagementDeviceDetail(address: address, detail: detail))
     }
 }
