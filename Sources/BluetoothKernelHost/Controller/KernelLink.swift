@@ -25,6 +25,8 @@ final class KernelLink: HostLink {
     private let owner: LoopBound<KernelLinks>
     private let loop: EventLoop
     private let number: UInt64
+    /// Whether the controller has reported that the link is encrypted.
+    var isEncrypted = false
 
     init(_ links: KernelLinks, _ number: UInt64) {
         mark = links.loop.components.mark("KernelLink")

@@ -63,7 +63,7 @@ package final class LingeringLinks {
     /// Explains the ends of the channels.
     let ends: LinkEndAttribution
     /// The pairings under way on the links.
-    var pairings: PairingProcedures?
+    var pairings: PairingStream?
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []
@@ -94,7 +94,7 @@ package final class LingeringLinks {
     func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? { controller.links.takeRefusal(of: peer) }
 
     /// Follows a new link.
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
+    func attach(_ handle: UInt16, onEncrypted: @escaping () -> Void) -> KernelLink {
         controller.links.attach(handle, onEncrypted: onEncrypted)
     }
 

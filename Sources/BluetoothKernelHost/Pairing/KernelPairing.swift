@@ -14,11 +14,9 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
-    private let procedures: PairingProcedures
+    private let stream: PairingStream
     /// The opened adapter, and the links of it that are about to end, which have the directory that has this pairing.
     private var opened: (adapter: AdapterRecord, ending: WeakReference<LingeringLinks>)?
-    /// The events of stored keys that had no receiver yet.
-    private var early: [PairingEvent] = []
     private var isFollowing = false
     /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
@@ -28,12 +26,9 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     /// Whether the kernel has lost keys and out-of-band data with the adapter.
     private var isRemoved = false
 
-    package weak var receiver: (any PairingReceiver)? {
-        didSet {
-            let events = early
-            early = []
-            for event in events { receiver?.receive(event) }
-        }
+    package var receiver: (any PairingReceiver)? {
+        get { stream.receiver }
+        set { stream.receiver = newValue }
     }
 
     init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
@@ -41,7 +36,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         self.kernel = kernel
         self.management = management
         self.log = log
-        procedures = PairingProcedures(KernelKeys(of: kernel, by: management, log: log), on: kernel.loop)
+        stream = PairingStream(KernelKeys(of: kernel, by: management, log: log), on: kernel.loop)
     }
 
     /// Begins with an adapter that is being prepared, and whose stored keys have been read.
@@ -54,7 +49,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     /// Begins with an opened adapter.
     func begin(_ adapter: AdapterRecord, _ ending: LingeringLinks) {
         opened = (adapter, WeakReference(to: ending))
-        ending.pairings = procedures
+        ending.pairings = stream
         keys.index = adapter.information.index
         follow()
     }
@@ -82,48 +77,22 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     package func receive(_ notice: AdapterNotice) {
         let own = index
         switch notice {
-        case .pairing(own, let event): handle(event)
+        case .pairing(own, let event):
+            if case .question = event, isPairedByOthers { stream.report(event) } else { stream.handle(event) }
         case .identityResolvingKey(own, let key, let address): keys.announce(key, of: address)
-        case .longTermKey(own, let key): handle(.keys(keys.made(key), isStored: true))
-        case .unpaired(own, let peer):
-            keys.forget(peer)
-            handle(.keysForgotten(peer))
         case .connected(own, _):
             if isServing { putIntoForce() }
         case .disconnected(own):
             keys.linkEnded(isServing: isServing)
-            report(.linkEnded)
+            stream.report(.linkEnded)
             if isServing { applySoon() }
         default: break
         }
     }
 
-    /// Follows the course of a pairing, and passes its events on.
-    private func handle(_ event: PairingEvent) {
-        switch event {
-        case .question where isPairedByOthers: report(event)
-        case .question(let question, let peer):
-            procedures.asked(question, peer)
-            report(event)
-        case .keys(let made, let isStored):
-            procedures.made(made, isStored: isStored)
-            report(event)
-        case .failed(let peer, _): report(.failed(peer, procedures.failed(peer)))
-        case .keysForgotten, .linkEnded: report(event)
-        }
-    }
-
     private var isPairedByOthers: Bool { if case .others = authority { true } else { false } }
 
-    private var keys: KernelKeys { procedures.keys }
-
-    private func report(_ event: PairingEvent) {
-        if let receiver { return receiver.receive(event) }
-        switch event {
-        case .keys(_, isStored: true), .keysForgotten: if early.count < 64 { early.append(event) }
-        default: break
-        }
-    }
+    private var keys: KernelKeys { stream.keys }
 
     // MARK: Settings
 
@@ -207,7 +176,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
             if isServing { keys.load() }
         }
         perform(progress.resend(for: information))
-        if isNew { for (peer, data) in procedures.outOfBandData { post(Self.command(data, peer)) } }
+        if isNew { for (peer, data) in stream.outOfBandData { post(Self.command(data, peer)) } }
     }
 
     private var information: AdapterInformation? { opened?.adapter.information }
@@ -229,12 +198,12 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     }
 
     package func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
-        procedures.answered(peer)
+        stream.answered(peer)
         if let command = question.command(answer, to: peer) { post(command) }
     }
 
     package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
-        for address in [peer, connected] { procedures.ends(address) }
+        for address in [peer, connected] { stream.ends(address) }
         guard let ending = opened?.ending.object else { return }
         ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
@@ -251,13 +220,48 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         keys.remove(peer, disconnect: disconnect)
     }
 
-    // MARK: Out-of-band data
+    // MARK: Out-of-band data. The kernel has it for Secure Connections only: it refuses the values of legacy pairing.
+
+    package nonisolated(nonsending) func makeOutOfBandData(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> OutOfBandData {
+        let reply: ManagementReadLocalOutOfBandExtendedData.Reply
+        do throws(BluetoothError) {
+            reply = try await management.value.sendWhenIdle(
+                ManagementReadLocalOutOfBandExtendedData(.lowEnergy), to: index)
+        } catch {
+            if error.cause == .management(.notSupported) {
+                // Although LE does not use it, and the values of other devices are accepted.
+                throw BluetoothError(
+                    .unsupported, operation,
+                    "The kernel creates out-of-band data only for a controller with Secure Simple Pairing, which a controller without "
+                        + "BR/EDR lacks.",
+                    remedy: "Use a dual-mode adapter (ble adapters), or transfer data in the opposite direction, which "
+                        + "suffices: ble pair --oob",
+                    cause: error.cause)
+            }
+            guard error.cause == .management(.rejected) else { throw error.about(operation) }
+            // The peer would have to know the private address in advance.
+            throw BluetoothError(
+                .unsupported, operation,
+                "The kernel creates no out-of-band data while this adapter uses private addresses.",
+                remedy: BluetoothError.remedy(inCode: "Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
+                cause: error.cause)
+        }
+        guard let data = try? OutOfBandData(reply.structures) else {
+            throw BluetoothError(
+                .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
+                remedy: "In code, out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on)."
+            )
+        }
+        return data
+    }
 
     @discardableResult
     package func setOutOfBandData(
         _ data: OutOfBandData?, of peer: BluetoothAddress
     ) -> Promise<SecurityLevel, BluetoothError> {
-        procedures.outOfBandData[peer] = data
+        stream.outOfBandData[peer] = data
         let call = Promise<SecurityLevel, BluetoothError>()
         // The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
         let level = progress.wanted.ioCapability == .noInputNoOutput ? SecurityLevel.medium : .high
@@ -278,12 +282,6 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     }
 
     // MARK: Commands
-
-    nonisolated(nonsending) func send<Command: ManagementCommand>(
-        _ command: Command
-    ) async throws(BluetoothError) -> Command.Reply {
-        try await management.value.sendWhenIdle(command, to: index)
-    }
 
     private func post(_ command: some ManagementCommand, then completion: @escaping () -> Void = {}) {
         management.value.perform(command, on: index) { [log] error in

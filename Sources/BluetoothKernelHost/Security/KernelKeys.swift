@@ -136,11 +136,11 @@ final class KernelKeys {
 
     // MARK: Keys from pairing
 
-    /// The keys of a pairing that has made an encryption key. Legacy pairing makes one for each role.
-    func made(_ key: LongTermKey) -> PeerKeys {
-        var keys = announced[key.address] ?? PeerKeys(identity: key.address)
-        keys.longTermKeys = [key]
-        if announced[key.address] != nil { announced[key.address] = keys }
+    /// Completes the keys of a pairing that has made an encryption key. Legacy pairing makes one for each role.
+    func complete(_ made: PeerKeys) -> PeerKeys {
+        guard var keys = announced[made.identity] else { return made }
+        keys.longTermKeys = made.longTermKeys
+        announced[made.identity] = keys
         return keys
     }
 

@@ -200,9 +200,7 @@ final class Link {
     /// registered afterwards.
     private func attach() {
         guard adapter != nil, case .up(let bearer, nil) = state else { return }
-        let link = bearer.channel.attach { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) }
-        }
-        state = .up(bearer, link.map { LinkAttachment($0) })
+        state = .up(bearer, bearer.channel.attach().map { LinkAttachment($0) })
     }
 
     private func establish(_ channel: any HostChannel) {

@@ -432,7 +432,9 @@ final class BondManager: AdapterStore {
         refusals.withoutRoom = refusals.withoutRoom.filter { !$0.value.isResolved }
         guard refusals.withoutRoom[identity] == nil else { return false }
         reportRefusal(of: identity)
-        session?.links.bondWasRefused(identity)
+        for link in session?.links.all ?? [] where link.identity == identity || link.peer == identity {
+            link.endLink(.bondStoreFull, refusing: nil)
+        }
         refusals.withoutRoom[identity] = host.removeKeys(of: identity, disconnect: true)
         return false
     }

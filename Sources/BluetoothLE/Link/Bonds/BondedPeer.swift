@@ -1,8 +1,20 @@
 import BluetoothATT
-import BluetoothLoop
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothGATT
+import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSockets
+
+/// The relation of a link to the bond with its peer.
+public enum BondProtection: Hashable, Sendable {
+    /// There is no bond with the peer.
+    case none
+    /// There is a bond with a device of this address, and the link is not encrypted with its key: the peer may be
+    /// another device.
+    case unconfirmed
+    /// The link is encrypted with the key of the bond, at its level.
+    case confirmed
+}
 
 /// The effect of a bond on a link: subscriptions in both directions survive disconnection.
 ///
@@ -14,8 +26,6 @@ final class BondedPeer {
 
     /// Whether the link has been encrypted.
     private var wasEncrypted = false
-    /// Whether the controller has reported that the link is encrypted.
-    private(set) var isReported = false
     /// The identity that a pairing on this link, or the stored key, has proven.
     private(set) var provenIdentity: BluetoothAddress?
     /// Whether a pairing on this link has made the bond.
@@ -74,7 +84,8 @@ final class BondedPeer {
     /// Stores the advertised name of the address the link was established with in a new bond.
     private func storeName(_ link: Link) {
         guard let bonds = link.bonds, let bond = link.bond, bond.name == nil else { return }
-        let name = link.heardName(of: link.peer) ?? link.heardName(of: bond.identity)
+        let identities = link.adapter?.identities
+        let name = identities?.name(of: link.peer) ?? identities?.name(of: bond.identity)
         if let name { bonds.setName(name, of: bond.identity) }
     }
 
@@ -85,7 +96,7 @@ final class BondedPeer {
         if isBonded(link), let bonds = link.bonds, let bond = link.bond {
             bonds.setName(name, of: bond.identity)
         } else {
-            link.recordName(name)
+            link.adapter?.identities.recordName(name, of: link.peer)
         }
     }
 
@@ -172,10 +183,9 @@ final class BondedPeer {
     /// Discards the pending notification of a restored subscription; returns whether there was one.
     func discardRestored(_ handle: AttributeHandle) -> Bool { restored.remove(handle) != nil }
 
-    /// Handles the controller's report that the link is encrypted, which may precede the host's own.
+    /// Handles the host's report that the link is encrypted, perhaps before it knows the security.
     func linkIsEncrypted(_ link: Link) {
-        (wasEncrypted, isReported) = (true, true)
-        link.protectionIfAny?.encryptionIsReported(link)
+        wasEncrypted = true
         // A pairing on this link is not a use of an earlier bond.
         if link.isPairedAnew { confirmsBondWhenEncrypted = false }
         // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
@@ -201,17 +211,96 @@ final class BondedPeer {
     }
 }
 
+// The bond with a link's peer: what it promises, and the proof that the peer is the bonded device.
 extension Link {
+    /// The bond with the peer.
+    var bond: Bond? { bonds?.bond(with: identity) }
+
+    var bondProtection: BondProtection {
+        guard bond != nil else { return .none }
+        return bondedPeer.isBonded(self) ? .confirmed : .unconfirmed
+    }
+
+    /// Whether a connect with these options may have this link: a central that has a bond is only known by its key.
+    func canBeShared(_ options: ConnectionOptions) -> Bool {
+        role == .central || options.bondLevel == nil || bondProtection == .confirmed
+    }
+
+    /// The minimum size of the link's key: a stored one is used although it is shorter than those of pairings must be.
+    var minimumKeySize: Int {
+        configuration.minimumKeySize ?? min(minimumNewKeySize, bond?.encryptionKeySize ?? minimumNewKeySize)
+    }
+
+    /// Whether the peer has shown that it has this identity: by its address from the beginning, by a private address
+    /// made with the stored key, or by a pairing whose bond was stored.
+    func proves(_ identity: BluetoothAddress) -> Bool {
+        identity == peer || adapter == nil || bondedPeer.proves(identity, self)
+    }
+
+    /// Waits until the host has encrypted the link with the key of the peer's bond, which it began with the link.
+    ///
+    /// - Parameter level: the level that was asked for with the link.
+    nonisolated(nonsending) func encryptWithBond(
+        at level: SecurityLevel, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("encrypt the link with the bond's key", peer: peer)
+        // A link that has ended has none.
+        let adapter = adapter
+        let result: SecurityRaiseResult
+        do throws(BluetoothError) {
+            result = try await protection.raise(
+                self, to: level, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
+        } catch {
+            throw adapter?.explaining(error) ?? error
+        }
+        // A bond that was removed meanwhile confirms nothing.
+        if !result.isPaired, bond?.mayHaveEncrypted(result.security, isCentral: role == .central) == true {
+            if Int(result.security.keySize) < NewBondKey.defaultMinimumSize {
+                log.notice(
+                    "the key of the bond has \(result.security.keySize) bytes only", metadata: ["peer": "\(peer)"])
+            }
+            return
+        }
+        // The host has another key than this program's.
+        bonds?.hostLacksKey(of: identity)
+        protection.endLink(self, .keyMissing)
+        throw .pairing(operation, .keyMissing)
+    }
+
     /// Whether there is, or was, a pairing on this link.
-    fileprivate var isPairedAnew: Bool {
-        protectionIfAny?.pairing.hasPaired == true || pairings?.isPairing(addresses) == true
+    fileprivate var isPairedAnew: Bool { hasPaired || pairings?.isPairing(addresses) == true }
+
+    // MARK: Keys from pairing
+
+    var minimumNewKeySize: Int { configuration.minimumKeySize ?? NewBondKey.defaultMinimumSize }
+
+    /// Whether there was a pairing on the link, or an attempt.
+    var hasPaired: Bool { protectionIfAny?.hasPaired == true }
+
+    /// The state that decides about a key.
+    var paired: PairedLink {
+        let isEncrypted = (try? security().keySize).map { $0 > 0 } == true
+        return PairedLink(
+            peer: peer, minimumNewKeySize: minimumNewKeySize, refusesJustWorks: pairings?.refusesJustWorks == true,
+            mayHavePaired: protectionIfAny?.isPairing == true || isEncrypted,
+            mayReplaceBond: protectionIfAny?.mayReplaceBond == true)
     }
 
-    fileprivate func heardName(of address: BluetoothAddress) -> String? {
-        adapter?.identities.name(of: address)
+    /// Handles a bond from the link's pairing.
+    func bonded(by key: LongTermKey, isAgain: Bool) {
+        // The report of a key finds a link by its identity, which the host may not use for it yet.
+        protection.keyWasMade(isStored: true)
+        // Legacy pairing creates a key for each role, and some kernels ask no agent.
+        protection.agrees()
+        bondedPeer.bonded(as: key.address, isAgain: isAgain, self)
     }
 
-    fileprivate func recordName(_ name: String) {
-        adapter?.identities.recordName(name, of: peer)
+    /// Ends the link, whatever address the host has for its peer.
+    func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {
+        let isTooShort = failure == .keyTooShort
+        let sentence = key.map {
+            LinkProtection.sentence(size: Int($0.encryptionSize), minimum: minimumNewKeySize)
+        }
+        protection.endLink(self, failure, isTooShort ? sentence : nil)
     }
 }
