@@ -147,35 +147,26 @@ extension PairingEvent {
         if let event = try packet.as(ManagementNewLongTermKey.self) {
             let keys = PeerKeys(identity: event.key.address, longTermKeys: [event.key])
             self = .keys(keys, isStored: event.isStored)
-            return
-        }
-        if let event = try packet.as(ManagementDeviceUnpaired.self) {
+        } else if let event = try packet.as(ManagementDeviceUnpaired.self) {
             self = .keysForgotten(event.value.address)
-            return
-        }
-        let device: ManagementAddress
-        if let request = try packet.as(ManagementUserConfirmationRequest.self) {
-            device = request.address
-            if request.isSimple {
-                self = .question(.confirm, device.address)
-            } else {
-                guard let number = Passkey(request.value) else { return nil }
-                self = .question(.compare(number), device.address)
-            }
+        } else if let request = try packet.as(ManagementUserConfirmationRequest.self) {
+            let comparison = Passkey(request.value).map { PairingQuestion.compare($0) }
+            self.init(request.isSimple ? .confirm : comparison, request.address)
         } else if let request = try packet.as(ManagementUserPasskeyRequest.self) {
-            device = request.value
-            self = .question(.enter, device.address)
+            self.init(.enter, request.value)
         } else if let event = try packet.as(ManagementPasskeyNotify.self) {
-            device = event.address
-            guard let passkey = Passkey(event.passkey) else { return nil }
-            self = .question(.show(passkey, enteredCount: Int(event.enteredCount)), device.address)
-        } else if let event = try packet.as(ManagementAuthenticationFailed.self) {
-            device = event.address
-            self = .failed(device.address, .rejected)
+            let count = Int(event.enteredCount)
+            self.init(Passkey(event.passkey).map { .show($0, enteredCount: count) }, event.address)
+        } else if let event = try packet.as(ManagementAuthenticationFailed.self), event.address.isLowEnergy {
+            self = .failed(event.address.address, .rejected)
         } else {
             return nil
         }
-        guard device.isLowEnergy else { return nil }
+    }
+
+    private init?(_ question: PairingQuestion?, _ device: ManagementAddress) {
+        guard let question, device.isLowEnergy else { return nil }
+        self = .question(question, device.address)
     }
 }
 

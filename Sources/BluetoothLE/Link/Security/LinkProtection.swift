@@ -113,7 +113,7 @@ final class LinkProtection {
                     operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
             } catch {
                 if error.code == .preempted { continue }
-                if endsWithCaller { abandonIfUnused(link, number, error) }
+                if endsWithCaller { abandonIfUnused(link, number) }
                 throw error.about(operation)
             }
             try await checkKeySize(of: result, link, operation)
@@ -288,7 +288,7 @@ final class LinkProtection {
     }
 
     /// Abandons the raise if no caller waits for it any longer.
-    private func abandonIfUnused(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
+    private func abandonIfUnused(_ link: Link, _ number: UInt64) {
         guard self.number == number, waiters.isEmpty, let raise else { return }
         guard raise.isUnderWay else {
             if raise.phase == .asked { _ = link.attributeChannel?.raiseSecurity(to: nil, isBegun: false) }
@@ -316,10 +316,6 @@ final class LinkProtection {
         return error
     }
 
-    private func failureNow(_ link: Link) -> PairingFailure {
-        link.pairings?.refusal(link.addresses) ?? failureAtEnd ?? .rejected
-    }
-
     func endLink(_ link: Link, _ failure: PairingFailure, _ sentence: String? = nil) {
         link.pairings?.abort(link.addresses)
         // The host may have another device's address for the peer.
@@ -340,7 +336,8 @@ final class LinkProtection {
         let isUnderWay = raise?.isUnderWay == true
         guard isAuthentication || isUnderWay else { return reason }
         var reason = reason
-        let failure = isUnderWay || lastFailure == nil ? failureNow(link) : lastFailure
+        var failure = isUnderWay ? nil : lastFailure
+        failure = failure ?? link.pairings?.refusal(link.addresses) ?? failureAtEnd ?? .rejected
         // The host ends a stalled pairing, and a link whose peer has no key, without a specific reason; for the latter
         // most controllers report only that the local host ended it.
         let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
