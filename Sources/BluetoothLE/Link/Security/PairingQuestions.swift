@@ -42,13 +42,6 @@ struct PairingQuestions: Hashable {
         case refuse(PairingFailure)
     }
 
-    /// The course of a pairing.
-    enum Course: Hashable {
-        case begun
-        /// This side has refused.
-        case refused(PairingFailure)
-    }
-
     /// The questions and answers of the pairing with one device.
     struct Dialog: Hashable {
         /// The question that the agent is answering.
@@ -58,7 +51,8 @@ struct PairingQuestions: Hashable {
         }
 
         fileprivate(set) var open: Open?
-        fileprivate(set) var course = Course.begun
+        /// The reason why this side has refused the pairing.
+        fileprivate(set) var refusal: PairingFailure?
         fileprivate(set) var lastProgress: KernelInstant
 
         /// The deadline of the answer; without an open question, of the dialog, since nothing may report its end.
@@ -67,10 +61,7 @@ struct PairingQuestions: Hashable {
         }
 
         /// Records a refusal by this side; the first one counts.
-        fileprivate mutating func refuse(_ failure: PairingFailure) {
-            if case .refused = course { return }
-            course = .refused(failure)
-        }
+        fileprivate mutating func refuse(_ failure: PairingFailure) { refusal = refusal ?? failure }
     }
 
     /// A question about a link that this program may yet accept.
@@ -245,9 +236,7 @@ struct PairingQuestions: Hashable {
     func isPairing(_ addresses: LinkAddresses) -> Bool { dialog(addresses) != nil }
 
     /// The reason why this side has refused the pairing with a link's peer; nil if it has not.
-    func refusal(_ addresses: LinkAddresses) -> PairingFailure? {
-        if case .refused(let failure) = dialog(addresses)?.course { failure } else { nil }
-    }
+    func refusal(_ addresses: LinkAddresses) -> PairingFailure? { dialog(addresses)?.refusal }
 }
 
 /// Devices, each with the number of its marks.
