@@ -268,7 +268,7 @@ extension Link {
     }
 
     /// Whether there is, or was, a pairing on this link.
-    fileprivate var isPairedAnew: Bool { hasPaired || pairings?.isPairing(addresses) == true }
+    fileprivate var isPairedAnew: Bool { hasPaired || pairings?.questions.isPairing(addresses) == true }
 
     // MARK: Keys from pairing
 

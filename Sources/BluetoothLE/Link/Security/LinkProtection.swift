@@ -215,7 +215,7 @@ final class LinkProtection {
 
     /// Handles the host's report that pairing or encryption has failed.
     func pairingFailed(_ link: Link, _ failure: PairingFailure) {
-        let failure = link.pairings?.refusal(link.addresses) ?? failure
+        let failure = link.pairings?.questions.refusal(link.addresses) ?? failure
         mayReplaceBond = false
         // Without a raise by this side, the host decides about the link.
         if raise?.isUnderWay == true { endLink(link, failure) } else { lastFailure = failure }
@@ -337,7 +337,7 @@ final class LinkProtection {
         guard isAuthentication || isUnderWay else { return reason }
         var reason = reason
         var failure = isUnderWay ? nil : lastFailure
-        failure = failure ?? link.pairings?.refusal(link.addresses) ?? failureAtEnd ?? .rejected
+        failure = failure ?? link.pairings?.questions.refusal(link.addresses) ?? failureAtEnd ?? .rejected
         // The host ends a stalled pairing, and a link whose peer has no key, without a specific reason; for the latter
         // most controllers report only that the local host ended it.
         let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)

@@ -431,12 +431,6 @@ final class Pairings: PairingReceiver {
         }
     }
 
-    /// Returns whether there is a dialog with a link's peer.
-    func isPairing(_ addresses: LinkAddresses) -> Bool { questions.isPairing(addresses) }
-
-    /// The reason why this side has refused the pairing on a link; nil if it has not.
-    func refusal(_ addresses: LinkAddresses) -> PairingFailure? { questions.refusal(addresses) }
-
     /// Removes the dialogs of a link that has ended or is encrypted.
     func endDialogs(_ addresses: LinkAddresses) { perform(questions.end(addresses)) }
 
