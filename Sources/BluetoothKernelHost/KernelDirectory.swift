@@ -83,8 +83,8 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
         case .added(let index): read(index)
         case .removed(let index): lost(index)
         case .settings(let index, let settings): change(index, to: settings)
-        case .unanswered, .discovering, .advertisingRemoved, .connected, .disconnected, .pairing: break
-        case .longTermKey, .identityResolvingKey, .unpaired: break
+        case .unanswered, .discovering, .advertisingRemoved, .connected, .disconnected: break
+        case .pairing, .identityResolvingKey: break
         case .lost(let reason): finish(reason)
         }
     }

@@ -2,6 +2,7 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSimulation
+import Logging
 import TestSupport
 import Testing
 
@@ -13,11 +14,13 @@ import Testing
     private final class Place {
         enum Event: Equatable { case writable, security(SecurityEvent), ended(BluetoothError) }
 
-        final class Receiver: ChannelReceiver {
+        final class Receiver: ChannelReceiver, PairingReceiver {
             var events: [Event] = []
             func receive(_ packet: RawSpan) {}
             func channelIsWritable() { events.append(.writable) }
-            func securityChanged(_ event: SecurityEvent) { events.append(.security(event)) }
+            func receive(_ event: PairingEvent) {
+                if case .security(let event, _) = event { events.append(.security(event)) }
+            }
             func channelEnded(_ reason: BluetoothError) { events.append(.ended(reason)) }
         }
 
@@ -26,15 +29,15 @@ import Testing
         private let receiver = Receiver()
         var events: [Event] { receiver.events }
 
-        init(_ kind: L2CAPChannel, on loop: EventLoop) throws {
-            var made: ScriptedSocket?
-            channel = try KernelChannel(
-                { onEvent in
-                    let socket = ScriptedSocket([], on: loop, onEvent)
-                    made = socket
-                    return socket
-                }, of: BluetoothAddress(0x1234, kind: .public), kind, nil, on: loop, receiver)
-            socket = try #require(made)
+        init(_ kind: L2CAPChannel, on kernel: SimulatedKernel) {
+            let (loop, log) = (kernel.loop, Logger(label: "test"))
+            let management = LoopBound(ManagementClient(on: kernel, log: log), on: loop)
+            let pairings = PairingStream(KernelKeys(of: kernel, by: management, log: log), on: loop)
+            pairings.receiver = receiver
+            let life = ChannelLife(of: BluetoothAddress(0x1234, kind: .public), kind, nil, pairings, on: loop)
+            socket = ScriptedSocket([], on: loop) { life.receive($0) }
+            channel = KernelChannel(socket, life, isRecorded: false, on: loop)
+            life.begin(receiver, nil, isCentral: true)
         }
 
         func send() -> ChannelSend { channel.send([1, 2].span.bytes) }
@@ -46,8 +49,8 @@ import Testing
     ) async throws {
         let radio = SimulatedRadio()
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
-            let loop = radio.loop
-            try await body(radio, try await loop.run { LoopBound(try Place(kind, on: loop), on: loop) })
+            let (loop, kernel) = (radio.loop, radio.makeKernel())
+            try await body(radio, await loop.run { LoopBound(Place(kind, on: kernel), on: loop) })
         }
         radio.tearDown()
     }

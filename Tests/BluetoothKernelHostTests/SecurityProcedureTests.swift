@@ -13,13 +13,14 @@ import Testing
     private static let refused = BluetoothError.Cause.kernel(KernelError("setsockopt", .accessDenied))
 
     private enum Input: CaseIterable {
-        case begins, alreadySecure, tooEarly, refused, progress, writable, writableTooEarly, late
+        case begins, reported, alreadySecure, tooEarly, refused, progress, writable, writableTooEarly, late
     }
 
     private func apply(_ input: Input, to procedure: inout SecurityProcedure) -> [SecurityProcedure.Action] {
         let action: SecurityProcedure.Action?
         switch input {
         case .begins: return procedure.kernelBegins(at: Self.later)
+        case .reported: action = procedure.linkIsEncrypted()
         case .alreadySecure: action = procedure.kernelRefuses(.alreadySecure(Self.reached))
         case .tooEarly: action = procedure.kernelRefuses(.tooEarly(Self.tooEarly))
         case .refused: action = procedure.kernelRefuses(.other(Self.refused))
@@ -48,8 +49,9 @@ import Testing
         ]
         let phases: [(procedure: SecurityProcedure, answers: [Input: [SecurityProcedure.Action]])] = [
             (procedure(), asking),
-            (procedure(isBegun: true), [.late: [.ask(.medium)]]),
+            (procedure(isBegun: true), [.reported: [.ask(.medium)], .late: [.ask(.medium)]]),
             (procedure(isBegun: true, .late), asking),
+            (procedure(isBegun: true, .reported), asking),
             (procedure(.tooEarly), asking.merging([.late: [.ask(.medium)]]) { $1 }),
             (
                 procedure(.begins),

@@ -157,7 +157,7 @@ extension Conformance {
             .proves(
                 "HostDirectory: pairing", "HostPairing: receiver, reply, change, apply, keyStatus",
                 "HostPairing: loadKeys, removeKeys",
-                "PairingReceiver: receive", "ChannelReceiver: securityChanged", "AdapterStore: keys",
+                "PairingReceiver: receive", "AdapterStore: keys",
                 "HostChannel: security, raiseSecurity"))
         func protectionIsRaisedAndKeysAreTold() async throws {
             try await Self.run { central, peripheral in

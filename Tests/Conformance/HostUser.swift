@@ -60,9 +60,6 @@ actor HostUser: LoopActor {
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
-        func securityChanged(_ event: SecurityEvent) {
-            if case .encrypted(let security) = event { told.add("encrypted \(security.level)") }
-        }
         func channelEnded(_ reason: BluetoothError) {
             told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
         }
@@ -72,12 +69,14 @@ actor HostUser: LoopActor {
             case .question(let question, let peer):
                 told.add("question \(question)")
                 pairing.reply(.yes, to: question, peer)
+            case .security(.encrypted(let security), _):
+                told.add(security.map { "encrypted \($0.level)" } ?? "link encrypted")
             case .failed: told.add("pairing failed")
             case .keys(let made, let isStored):
                 told.add("key made, kept: \(isStored)")
                 if isStored { told.add("keys of \(made.identity)") }
             case .keysForgotten: told.add("keys forgotten")
-            case .linkEnded: break
+            case .security, .linkEnded: break
             }
         }
     }
@@ -222,7 +221,7 @@ actor HostUser: LoopActor {
 
     /// Follows the link; returns its known state.
     func attach() throws -> String {
-        link = channel?.attach { [told] in told.add("link encrypted") }
+        link = channel?.attach()
         return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 

@@ -63,15 +63,14 @@ package protocol HostChannel: AnyObject, Sendable {
 
     /// Follows the attribute channel's link as long as the result is retained; nil if the host does not report it, as
     /// while it is being encrypted.
-    /// - Parameter onEncrypted: called when the link is encrypted.
-    func attach(onEncrypted: (() -> Void)?) -> (any HostLink)?
+    func attach() -> (any HostLink)?
 
     /// The current security of the link.
     func security() throws(BluetoothError) -> LinkSecurity
 
     /// Requests a higher security level, while no request of the attribute protocol is in flight; nil withdraws that before
-    /// it begins. Until the link is encrypted nothing can be sent. Returns the event of ``ChannelReceiver/securityChanged(_:)``
-    /// that is due at once.
+    /// it begins. Until the link is encrypted nothing can be sent. Returns the event that is due at once; later ones are
+    /// those of ``PairingEvent/security(_:_:)``.
     ///
     /// - Parameter isBegun: whether the host encrypts the link automatically, as requested with it.
     func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent?
@@ -103,9 +102,6 @@ package protocol ChannelReceiver: AnyObject {
 
     /// The channel is open, or a full channel accepts packets again.
     func channelIsWritable()
-
-    /// The security of an attribute channel's link has changed, or might have.
-    func securityChanged(_ event: SecurityEvent)
 
     /// The channel has ended, or could not be opened, and all packets that arrived before were passed. The last call, made
     /// once, when the reason is known.

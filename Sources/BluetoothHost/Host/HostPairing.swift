@@ -92,8 +92,10 @@ package struct PairingSettings: Hashable, Sendable {
     }
 }
 
-/// A pairing event of the host. The events of a device come in order.
+/// A pairing event of the host: one ordered stream for all devices of the adapter.
 package enum PairingEvent: Sendable {
+    /// The security of a link of this program, by its attribute channel, has changed, or might have.
+    case security(SecurityEvent, any HostChannel)
     case question(PairingQuestion, BluetoothAddress)
     /// Pairing made keys; those to be stored are stored if both sides bond.
     case keys(PeerKeys, isStored: Bool)
@@ -104,6 +106,22 @@ package enum PairingEvent: Sendable {
     case keysForgotten(BluetoothAddress)
     /// A link of any program has ended.
     case linkEnded
+}
+
+/// An event of a link's security. After ``HostChannel/raiseSecurity(to:isBegun:)`` one of the last three follows, where
+/// encryption has its security.
+package enum SecurityEvent: Hashable, Sendable {
+    /// The link's attribute channel has ended; if that was due to pairing, for this reason.
+    case ending(PairingFailure)
+    /// The host has begun to raise the security, which cannot be withdrawn any longer.
+    case began
+    /// The link is encrypted: with the security that was asked for, as far as the peer goes along, and can be used; or, at
+    /// whichever side's request, with a security that the host does not know yet.
+    case encrypted(LinkSecurity?)
+    /// The host refuses to raise the security.
+    case refused(BluetoothError.Cause)
+    /// The pairing, or the encryption with a stored key, has failed.
+    case failed(PairingFailure)
 }
 
 /// The program that is responsible for pairing on an adapter.

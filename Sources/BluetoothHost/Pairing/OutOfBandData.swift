@@ -26,17 +26,6 @@ extension OutOfBandData: CustomStringConvertible, CustomDebugStringConvertible {
     public var debugDescription: String { description }
 }
 
-/// The ways of pairing with out-of-band data that a host has.
-package struct OutOfBandMethods: OptionSet, Hashable, Sendable {
-    package let rawValue: Int
-    package init(rawValue: Int) { self.rawValue = rawValue }
-
-    /// LE Secure Connections, with the values C and R.
-    package static let secureConnections = OutOfBandMethods(rawValue: 1)
-    /// Legacy pairing, with a temporary key (TK).
-    package static let legacy = OutOfBandMethods(rawValue: 2)
-}
-
 // MARK: - Coding
 
 extension OutOfBandData {

@@ -34,8 +34,10 @@ final class KernelLink: HostLink {
     private let owner: LoopBound<KernelLinks>
     private let loop: EventLoop
     let handle: ConnectionHandle
+    /// Whether the controller has reported that the link is encrypted.
+    var isEncrypted = false
     /// Called when the link is encrypted.
-    let onEncrypted: (() -> Void)?
+    let onEncrypted: () -> Void
     /// The parameters; nil where the controller's events are not available.
     var parameters: ConnectionParameters?
     /// The data length; nil until it is reported.
@@ -48,7 +50,7 @@ final class KernelLink: HostLink {
     /// The parameters to enforce.
     private var enforcer = ParameterEnforcer()
 
-    init(_ handle: ConnectionHandle, of links: KernelLinks, onEncrypted: (() -> Void)?) {
+    init(_ handle: ConnectionHandle, of links: KernelLinks, onEncrypted: @escaping () -> Void) {
         mark = links.loop.components.mark("KernelLink")
         loop = links.loop
         owner = LoopBound(links, on: loop)

@@ -97,7 +97,7 @@ final class KernelLinks {
         }
     }
 
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
+    func attach(_ handle: UInt16, onEncrypted: @escaping () -> Void) -> KernelLink {
         commands.receiveWaiting()
         let link = KernelLink(ConnectionHandle(rawValue: handle), of: self, onEncrypted: onEncrypted)
         table.add(link)

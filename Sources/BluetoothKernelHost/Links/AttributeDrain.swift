@@ -68,8 +68,6 @@ final class AttributeDrain: ChannelReceiver {
         advance()
     }
 
-    func securityChanged(_ event: SecurityEvent) {}
-
     func channelIsWritable() { advance() }
 
     func channelEnded(_ reason: BluetoothError) { settle() }

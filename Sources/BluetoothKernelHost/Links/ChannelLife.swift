@@ -23,7 +23,7 @@ final class ChannelLife {
         case connecting(LinkRequest, AdapterTrace?)
         case open
         /// The link is being encrypted, or about to be, at this side's request.
-        case securing(KernelPairingProcedure)
+        case securing(SecurityRaise)
         /// The link is being encrypted.
         case encrypting(LoopTimer)
         /// A drain is the receiver.
@@ -39,6 +39,8 @@ final class ChannelLife {
     private let channel: L2CAPChannel
     /// Nil if no adapter made the channel, and after the end.
     private var adapter: LoopBound<LingeringLinks>?
+    /// The stream of the adapter's pairings; nil without an adapter, and after the end.
+    private var pairings: PairingStream?
     private var phase: Phase
     private var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
@@ -47,6 +49,8 @@ final class ChannelLife {
     private var doubtfulRequest: LinkRequest?
     /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
+    /// The channel that has this.
+    private weak var owner: KernelChannel?
     /// The attribute channel's link, while it is followed.
     private weak var link: KernelLink?
 
@@ -56,18 +60,21 @@ final class ChannelLife {
     ) {
         mark = links.loop.components.mark("ChannelLife")
         (loop, peer, self.receiver) = (links.loop, request.peer, receiver)
-        adapter = LoopBound(links, on: loop)
+        (adapter, pairings) = (LoopBound(links, on: loop), links.pairings)
         phase = .connecting(request, recorder)
         channel = request.channel
         guard isAttributeChannel else { return }
         if links.beginLink(to: peer) { doubtfulRequest = request }
-        links.pairings?.ends(peer)
+        pairings?.ends(peer)
     }
 
     /// An open channel; ``begin(_:)`` follows.
-    init(of peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks? = nil, on loop: EventLoop) {
+    init(
+        of peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks? = nil,
+        _ pairings: PairingStream? = nil, on loop: EventLoop
+    ) {
         mark = loop.components.mark("ChannelLife")
-        (self.loop, self.peer) = (loop, peer)
+        (self.loop, self.peer, self.pairings) = (loop, peer, pairings ?? links?.pairings)
         adapter = links.map { LoopBound($0, on: loop) }
         phase = .open
         self.channel = channel
@@ -120,8 +127,8 @@ final class ChannelLife {
             phase = .open
             keepLink()
             beginRecord(recorder, isCentral: true)
-        case .securing(let procedure):
-            let (isUsable, event) = procedure.socketIsWritable()
+        case .securing(let raise):
+            let (isUsable, event) = raise.socketIsWritable()
             report(event)
             return isUsable
         case .encrypting: phase = .open
@@ -178,12 +185,12 @@ final class ChannelLife {
         case .open, .securing, .encrypting, .ended: endPairing()
         }
         let links = links
-        (phase, receiver, adapter) = (.over, nil, nil)
+        (phase, receiver, adapter, pairings) = (.over, nil, nil, nil)
         if !isAttributeChannel { links?.channelsChanged() }
     }
 
     private func endPairing() {
-        guard isAttributeChannel, let pairings = links?.pairings else { return }
+        guard isAttributeChannel, let pairings else { return }
         for address in [peer, socket?.peer ?? peer] { pairings.ends(address) }
     }
 
@@ -253,9 +260,9 @@ final class ChannelLife {
 
     // MARK: The link
 
-    /// Sets the socket.
-    func begin(_ socket: any L2CAPSocket) {
-        self.socket = socket
+    /// Sets the socket, and the channel.
+    func begin(_ socket: any L2CAPSocket, of owner: KernelChannel) {
+        (self.socket, self.owner) = (socket, owner)
         keepLink()
     }
 
@@ -271,8 +278,8 @@ final class ChannelLife {
     private var mayEndSoon: Bool { doubtfulRequest?.isAnswered == false }
 
     /// Follows the link with this handle.
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink? {
-        let link = links?.controller.links.attach(handle, onEncrypted: onEncrypted)
+    func attach(_ handle: UInt16) -> KernelLink? {
+        let link = links?.controller.links.attach(handle) { [weak self] in self?.linkIsEncrypted() }
         self.link = link
         return link
     }
@@ -287,30 +294,38 @@ final class ChannelLife {
             return nil
         }
         let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
-        let procedure = KernelPairingProcedure(to: level, isBegun: isBegun, over: socket, timer, on: loop)
-        phase = .securing(procedure)
-        links?.pairings?.begins(procedure)
-        let event = procedure.begin()
+        let isBegun = isBegun && link?.isEncrypted != true
+        let raise = SecurityRaise(to: level, isBegun: isBegun, over: socket, timer, on: loop)
+        phase = .securing(raise)
+        pairings?.begins(raise)
+        let event = raise.begin()
         checkEnd(event)
         return event
     }
 
     private func securityTimerFired() {
-        if case .securing(let procedure) = phase { report(procedure.timerFired()) }
+        if case .securing(let raise) = phase { report(raise.timerFired()) }
+    }
+
+    /// Handles the controller's report that the link is encrypted, which may precede the kernel's own.
+    func linkIsEncrypted() {
+        link?.isEncrypted = true
+        if case .securing(let raise) = phase { report(raise.linkIsEncrypted()) }
+        report(.encrypted(nil))
     }
 
     private func report(_ event: SecurityEvent?) {
         guard let event else { return }
         checkEnd(event)
-        receiver?.securityChanged(event)
+        if let owner { pairings?.report(.security(event, owner)) }
     }
 
     private func checkEnd(_ event: SecurityEvent?) {
         switch event {
-        case nil, .ending, .began: break
+        case nil, .ending, .began, .encrypted(nil): break
         case .encrypted:
             phase = .open
-            links?.pairings?.ends(socket?.peer ?? peer)
+            pairings?.ends(socket?.peer ?? peer)
         case .refused: raiseIsOff()
         case .failed: phase = .open
         }
@@ -324,11 +339,11 @@ final class ChannelLife {
 
     /// Reports the failure of a pairing that may be the reason for the channel's end.
     private func reportEndOfPairing() {
-        guard isAttributeChannel, isInUse, let pairing = links?.pairings else { return }
+        guard isAttributeChannel, isInUse, let pairings else { return }
         var since: KernelInstant?
-        if case .securing(let procedure) = phase { since = procedure.lastProgress }
+        if case .securing(let raise) = phase { since = raise.lastProgress }
         let now = socket?.peer ?? peer
-        report(.ending(pairing.failure(now == peer ? [peer] : [peer, now], since: since)))
+        report(.ending(pairings.failure(now == peer ? [peer] : [peer, now], since: since)))
     }
 
     /// Records the end of encryption: the kernel reports the link's handle again, which it does not meanwhile.

@@ -14,7 +14,7 @@ package final class KernelChannel: HostChannel {
     init(_ socket: any L2CAPSocket, _ life: ChannelLife, isRecorded: Bool, on loop: EventLoop) {
         (self.socket, self.isRecorded) = (socket, isRecorded)
         self.life = LoopBound(life, on: loop)
-        life.begin(socket)
+        life.begin(socket, of: self)
     }
 
     /// Creates a channel over a connected socket.
@@ -88,9 +88,7 @@ package final class KernelChannel: HostChannel {
 
     // MARK: The link
 
-    package func attach(onEncrypted: (() -> Void)?) -> (any HostLink)? {
-        linkHandle.flatMap { life.value.attach($0, onEncrypted: onEncrypted) }
-    }
+    package func attach() -> (any HostLink)? { linkHandle.flatMap { life.value.attach($0) } }
 
     package func security() throws(BluetoothError) -> LinkSecurity {
         do throws(KernelError) { return try socket.security() } catch { throw life.value.reason(error) }

@@ -63,7 +63,7 @@ package final class LingeringLinks {
     /// Explains the ends of the channels.
     let ends: LinkEndAttribution
     /// The pairings under way on the links.
-    var pairings: PairingProcedures?
+    var pairings: PairingStream?
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []

@@ -20,13 +20,9 @@ package enum AdapterNotice: Sendable {
     case connected(UInt16, isByPeer: Bool)
     /// A link of it has ended.
     case disconnected(UInt16)
-    /// Pairing made a long term key that must be stored.
-    case longTermKey(UInt16, LongTermKey)
     /// Pairing exchanged an identity resolving key that must be stored, with a device of this private address.
     case identityResolvingKey(UInt16, IdentityResolvingKey, of: BluetoothAddress?)
-    /// Another program has made the kernel forget a device.
-    case unpaired(UInt16, BluetoothAddress)
-    /// A pairing asks a question or has ended.
+    /// A pairing asks a question, has made keys or has failed, or another program has made the kernel forget a device.
     case pairing(UInt16, PairingEvent)
     /// The management interface itself has ended.
     case lost(BluetoothError)
@@ -55,12 +51,8 @@ extension AdapterNotice {
                 self = .advertisingRemoved(index, event.value)
             } else if let event = try packet.deviceConnected() {
                 self = .connected(index, isByPeer: !event.flags.contains(.initiatedConnection))
-            } else if let event = try packet.as(ManagementNewLongTermKey.self), event.isStored {
-                self = .longTermKey(index, event.key)
             } else if let event = try packet.as(ManagementNewIdentityResolvingKey.self), event.isStored {
                 self = .identityResolvingKey(index, event.key, of: event.randomAddress)
-            } else if let event = try packet.as(ManagementDeviceUnpaired.self) {
-                self = .unpaired(index, event.value.address)
             } else if let pairing = try PairingEvent(packet) {
                 self = .pairing(index, pairing)
             } else {

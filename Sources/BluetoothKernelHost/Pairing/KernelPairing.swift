@@ -14,11 +14,9 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
-    private let procedures: PairingProcedures
+    private let stream: PairingStream
     /// The opened adapter, and the links of it that are about to end, which have the directory that has this pairing.
     private var opened: (adapter: AdapterRecord, ending: WeakReference<LingeringLinks>)?
-    /// The events of stored keys that had no receiver yet.
-    private var early: [PairingEvent] = []
     private var isFollowing = false
     /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
@@ -28,12 +26,9 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     /// Whether the kernel has lost keys and out-of-band data with the adapter.
     private var isRemoved = false
 
-    package weak var receiver: (any PairingReceiver)? {
-        didSet {
-            let events = early
-            early = []
-            for event in events { receiver?.receive(event) }
-        }
+    package var receiver: (any PairingReceiver)? {
+        get { stream.receiver }
+        set { stream.receiver = newValue }
     }
 
     init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
@@ -41,7 +36,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         self.kernel = kernel
         self.management = management
         self.log = log
-        procedures = PairingProcedures(KernelKeys(of: kernel, by: management, log: log), on: kernel.loop)
+        stream = PairingStream(KernelKeys(of: kernel, by: management, log: log), on: kernel.loop)
     }
 
     /// Begins with an adapter that is being prepared, and whose stored keys have been read.
@@ -54,7 +49,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     /// Begins with an opened adapter.
     func begin(_ adapter: AdapterRecord, _ ending: LingeringLinks) {
         opened = (adapter, WeakReference(to: ending))
-        ending.pairings = procedures
+        ending.pairings = stream
         keys.index = adapter.information.index
         follow()
     }
@@ -82,48 +77,21 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     package func receive(_ notice: AdapterNotice) {
         let own = index
         switch notice {
-        case .pairing(own, let event): handle(event)
+        case .pairing(own, let event):
+            // The links of other programs are theirs to pair.
+            if case .question = event, case .others = authority { stream.report(event) } else { stream.handle(event) }
         case .identityResolvingKey(own, let key, let address): keys.announce(key, of: address)
-        case .longTermKey(own, let key): handle(.keys(keys.made(key), isStored: true))
-        case .unpaired(own, let peer):
-            keys.forget(peer)
-            handle(.keysForgotten(peer))
         case .connected(own, _):
             if isServing { putIntoForce() }
         case .disconnected(own):
             keys.linkEnded(isServing: isServing)
-            report(.linkEnded)
+            stream.report(.linkEnded)
             if isServing { applySoon() }
         default: break
         }
     }
 
-    /// Follows the course of a pairing, and passes its events on.
-    private func handle(_ event: PairingEvent) {
-        switch event {
-        case .question where isPairedByOthers: report(event)
-        case .question(let question, let peer):
-            procedures.asked(question, peer)
-            report(event)
-        case .keys(let made, let isStored):
-            procedures.made(made, isStored: isStored)
-            report(event)
-        case .failed(let peer, _): report(.failed(peer, procedures.failed(peer)))
-        case .keysForgotten, .linkEnded: report(event)
-        }
-    }
-
-    private var isPairedByOthers: Bool { if case .others = authority { true } else { false } }
-
-    private var keys: KernelKeys { procedures.keys }
-
-    private func report(_ event: PairingEvent) {
-        if let receiver { return receiver.receive(event) }
-        switch event {
-        case .keys(_, isStored: true), .keysForgotten: if early.count < 64 { early.append(event) }
-        default: break
-        }
-    }
+    private var keys: KernelKeys { stream.keys }
 
     // MARK: Settings
 
@@ -207,7 +175,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
             if isServing { keys.load() }
         }
         perform(progress.resend(for: information))
-        if isNew { for (peer, data) in procedures.outOfBandData { post(Self.command(data, peer)) } }
+        if isNew { for (peer, data) in stream.outOfBandData { post(Self.command(data, peer)) } }
     }
 
     private var information: AdapterInformation? { opened?.adapter.information }
@@ -229,12 +197,12 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     }
 
     package func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
-        procedures.answered(peer)
+        stream.answered(peer)
         if let command = question.command(answer, to: peer) { post(command) }
     }
 
     package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
-        for address in [peer, connected] { procedures.ends(address) }
+        for address in [peer, connected] { stream.ends(address) }
         guard let ending = opened?.ending.object else { return }
         ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
@@ -251,13 +219,48 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         keys.remove(peer, disconnect: disconnect)
     }
 
-    // MARK: Out-of-band data
+    // MARK: Out-of-band data. The kernel has it for Secure Connections only: it refuses the values of legacy pairing.
+
+    package nonisolated(nonsending) func makeOutOfBandData(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> OutOfBandData {
+        let reply: ManagementReadLocalOutOfBandExtendedData.Reply
+        do throws(BluetoothError) {
+            reply = try await management.value.sendWhenIdle(
+                ManagementReadLocalOutOfBandExtendedData(.lowEnergy), to: index)
+        } catch {
+            if error.cause == .management(.notSupported) {
+                // Although LE does not use it, and the values of other devices are accepted.
+                throw BluetoothError(
+                    .unsupported, operation,
+                    "The kernel creates out-of-band data only for a controller with Secure Simple Pairing, which a controller without "
+                        + "BR/EDR lacks.",
+                    remedy: "Use a dual-mode adapter (ble adapters), or transfer data in the opposite direction, which "
+                        + "suffices: ble pair --oob",
+                    cause: error.cause)
+            }
+            guard error.cause == .management(.rejected) else { throw error.about(operation) }
+            // The peer would have to know the private address in advance.
+            throw BluetoothError(
+                .unsupported, operation,
+                "The kernel creates no out-of-band data while this adapter uses private addresses.",
+                remedy: BluetoothError.remedy(inCode: "Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
+                cause: error.cause)
+        }
+        guard let data = try? OutOfBandData(reply.structures) else {
+            throw BluetoothError(
+                .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
+                remedy: "In code, out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on)."
+            )
+        }
+        return data
+    }
 
     @discardableResult
     package func setOutOfBandData(
         _ data: OutOfBandData?, of peer: BluetoothAddress
     ) -> Promise<SecurityLevel, BluetoothError> {
-        procedures.outOfBandData[peer] = data
+        stream.outOfBandData[peer] = data
         let call = Promise<SecurityLevel, BluetoothError>()
         // The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
         let level = progress.wanted.ioCapability == .noInputNoOutput ? SecurityLevel.medium : .high
@@ -279,12 +282,6 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
 
     // MARK: Commands
 
-    nonisolated(nonsending) func send<Command: ManagementCommand>(
-        _ command: Command
-    ) async throws(BluetoothError) -> Command.Reply {
-        try await management.value.sendWhenIdle(command, to: index)
-    }
-
     private func post(_ command: some ManagementCommand, then completion: @escaping () -> Void = {}) {
         management.value.perform(command, on: index) { [log] error in
             if let error {
@@ -293,6 +290,184 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
                 guard [.management(.notConnected), .management(.disconnected)].contains(error.cause) else { return }
             }
             completion()
+        }
+    }
+}
+
+/// The pairing settings that the kernel should have, the state of their transfer, and the next command to send.
+///
+/// One command is outstanding at a time. If the settings change meanwhile, sending starts again after the outstanding
+/// one, so that the kernel never keeps a mixture.
+package struct KernelPairingSettings: Hashable {
+    package enum State: Hashable {
+        /// Nothing was sent; the kernel needs the settings for the first pairing.
+        case unsent
+        /// A command is outstanding, and `rest` follows it.
+        case sending(PairingSettings, rest: [AnyManagementCommand])
+        /// A command is outstanding, but the adapter it was for is gone.
+        case draining(thenSend: Bool)
+        /// The kernel has these settings.
+        case applied(PairingSettings)
+        /// The kernel has only a part of them, or lost them with the adapter: they are sent at each change of the
+        /// adapter, since peers initiate pairings too.
+        case lost
+    }
+
+    package enum Action: Hashable {
+        /// To be answered by ``answered(_:for:)``.
+        case send(AnyManagementCommand)
+        /// Resumes the callers that wait for the kernel to have the settings.
+        case finish(BluetoothError?)
+    }
+
+    package var wanted = PairingSettings()
+    package private(set) var state = State.unsent
+    /// The commands that restore what was in force before, by opcode.
+    private var former: [ManagementOpcode: AnyManagementCommand] = [:]
+    /// Whether Secure Connections were made exclusive, which cannot be read.
+    private var isExclusive = false
+    /// The number of restoring commands without an answer: until then the adapter's settings are not those in force.
+    private var restoring = 0
+
+    /// Whether the kernel has the current settings.
+    package var isApplied: Bool { state == .applied(wanted) }
+
+    /// Starts sending the settings, also if the kernel has had them, since other programs change them; a transfer in
+    /// progress is not repeated.
+    package mutating func send(for adapter: AdapterInformation) -> Action? {
+        switch state {
+        case .unsent, .lost, .applied: return begin(adapter)
+        case .sending: return nil
+        case .draining:
+            state = .draining(thenSend: true)
+            return nil
+        }
+    }
+
+    /// Sends the settings again that the kernel had and has lost.
+    package mutating func resend(for adapter: AdapterInformation) -> Action? {
+        switch state {
+        case .unsent, .sending: nil
+        case .applied(let settings): settings != wanted ? begin(adapter) : nil
+        case .draining, .lost: send(for: adapter)
+        }
+    }
+
+    /// Ends the use of the settings, unless somebody waits for them; returns the commands that restore the former ones, as
+    /// far as no other program has changed them since.
+    ///
+    /// - Parameter isLast: whether no caller waits any longer.
+    package mutating func release(for adapter: AdapterInformation, isLast: Bool) -> [AnyManagementCommand] {
+        let isSending: Bool
+        switch state {
+        case .sending, .draining: isSending = true
+        case .unsent, .applied, .lost: isSending = false
+        }
+        if isSending, !isLast { return [] }
+        state = isSending ? .draining(thenSend: false) : .unsent
+        let commands = former.values.filter { isSending || isNeeded($0, on: adapter) }
+        (former, isExclusive) = ([:], false)
+        restoring += commands.count
+        return commands
+    }
+
+    /// Records the answer to a restoring command.
+    package mutating func restored() { restoring -= 1 }
+
+    private func isNeeded(_ command: AnyManagementCommand, on adapter: AdapterInformation) -> Bool {
+        command.isNeeded(on: adapter) || restoring > 0 || isExclusive && command.opcode == .setSecureConnections
+    }
+
+    /// Records the kernel's answer to the outstanding command.
+    package mutating func answered(_ error: BluetoothError?, for adapter: AdapterInformation) -> Action? {
+        switch state {
+        case .unsent, .applied, .lost: return nil
+        case .draining(thenSend: true): return begin(adapter)
+        case .draining(thenSend: false):
+            state = .lost
+            return nil
+        case .sending(let settings, var rest):
+            guard settings == wanted else { return begin(adapter) }
+            if let error {
+                state = .lost
+                return .finish(error)
+            }
+            guard !rest.isEmpty else {
+                state = .applied(settings)
+                return .finish(nil)
+            }
+            let next = rest.removeFirst()
+            state = .sending(settings, rest: rest)
+            return .send(next)
+        }
+    }
+
+    /// Records that the adapter is gone, and its settings in the kernel with it.
+    package mutating func adapterLost(_ reason: BluetoothError) -> Action? {
+        former = [:]
+        switch state {
+        case .unsent, .lost: return nil
+        case .applied:
+            state = .lost
+            return nil
+        case .sending, .draining:
+            state = .draining(thenSend: false)
+            return .finish(reason)
+        }
+    }
+
+    private mutating func begin(_ adapter: AdapterInformation) -> Action {
+        var commands = wanted.commands(for: adapter).filter { isNeeded($0, on: adapter) }
+        if wanted.secureConnections == .only { isExclusive = true }
+        for command in commands where former[command.opcode] == nil {
+            former[command.opcode] = command.opposite(on: adapter)
+        }
+        let first = commands.removeFirst()
+        state = .sending(wanted, rest: commands)
+        return .send(first)
+    }
+}
+
+extension PairingSettings {
+    /// The commands that apply the settings, of which the last is always needed: it cannot be read. LE-only adapters have no
+    /// Secure Simple Pairing, and dual-mode ones need it.
+    package func commands(for adapter: AdapterInformation) -> [AnyManagementCommand] {
+        var commands: [AnyManagementCommand] = [.init(ManagementSetBondable(isBondable))]
+        if adapter.supportedFeatures.contains(.secureSimplePairing), adapter.activeFeatures.contains(.brEDR) {
+            commands.append(.init(ManagementSetSecureSimplePairing(true)))
+        }
+        if adapter.supportedFeatures.contains(.secureConnections) || secureConnections == .only {
+            commands.append(.init(ManagementSetSecureConnections(secureConnections)))
+        }
+        return commands + [.init(ManagementSetIOCapability(ioCapability))]
+    }
+}
+
+extension AnyManagementCommand {
+    /// Whether the command changes a setting of the adapter, as far as it can be read: who wants Secure Connections leaves
+    /// them exclusive.
+    fileprivate func isNeeded(on adapter: AdapterInformation) -> Bool {
+        let now = adapter.activeFeatures
+        return switch base {
+        case let command as ManagementSetBondable: now.contains(.bondable) != command.value
+        case let command as ManagementSetSecureSimplePairing: now.contains(.secureSimplePairing) != command.value
+        case let command as ManagementSetSecureConnections:
+            command.value == .only || now.contains(.secureConnections) != (command.value == .on)
+        default: true
+        }
+    }
+
+    /// The command that restores what this one replaces; nil if nothing is to be restored.
+    fileprivate func opposite(on adapter: AdapterInformation) -> AnyManagementCommand? {
+        switch base {
+        case let command as ManagementSetBondable: .init(ManagementSetBondable(!command.value))
+        case is ManagementSetSecureConnections:
+            .init(
+                ManagementSetSecureConnections(adapter.activeFeatures.contains(.secureConnections) ? .on : .off))
+        // The kernel's default.
+        case let command as ManagementSetIOCapability where command.value != .noInputNoOutput:
+            .init(ManagementSetIOCapability(.noInputNoOutput))
+        default: nil
         }
     }
 }

@@ -105,8 +105,6 @@ final class CreditBasedChannel: ChannelReceiver {
         writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
     }
 
-    func securityChanged(_ event: SecurityEvent) {}
-
     func channelEnded(_ reason: BluetoothError) {
         guard channel != nil else { return }
         if case .ended = state { return release() }

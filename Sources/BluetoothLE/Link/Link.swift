@@ -176,8 +176,7 @@ final class Link {
     /// registered afterwards.
     private func attach() {
         guard adapter != nil, case .up(let bearer, nil) = state else { return }
-        let hostLink = bearer.channel.attach { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
-        state = .up(bearer, hostLink)
+        state = .up(bearer, bearer.channel.attach())
     }
 
     private func establish(_ channel: any HostChannel) {

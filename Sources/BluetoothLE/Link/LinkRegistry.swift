@@ -51,42 +51,15 @@ extension LinkRegistry {
 
     /// The link to a device of which the host reports a step of pairing: the newest, since an earlier one remains until
     /// the reason of its end is known. Of a device that claims another's identity, the one that pairs.
-    private func link(to peer: BluetoothAddress) -> Link? {
+    func link(to peer: BluetoothAddress) -> Link? {
         let links = links(to: peer)
         guard links.count > 1 else { return links.first }
-        return links.last { $0.protectionIfAny?.pairing.hasPaired == true } ?? links.last { $0.peer == peer }
+        return links.last { $0.hasPaired } ?? links.last { $0.peer == peer }
             ?? links.last
     }
 
-    /// The address with which the link to a device was established; nil without a link.
-    func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress? { link(to: peer)?.peer }
-
-    /// Notifies the link to a device, if there is one, of a pairing question; returns whether this side is raising its
-    /// security, and whether it is encrypted with the key of the device's bond.
-    func pairingAsked(_ peer: BluetoothAddress) -> (isRaised: Bool, isConfirmed: Bool) {
-        link(to: peer).map { $0.protection.pairingAsked($0) } ?? (false, false)
-    }
-
-    /// Notifies the link to a device, if there is one, of its pairing's progress.
-    func report(_ peer: BluetoothAddress, _ progress: PairingProgress) {
-        guard let link = link(to: peer) else { return }
-        switch progress {
-        case .answered(let agrees):
-            if agrees { link.protection.agrees() }
-        case .failed(let failure): link.protection.pairingFailed(link, failure)
-        case .keyMade(let isStored):
-            // A device can claim the identity of another: its key is no matter of a link with the bond's key.
-            guard !link.bondedPeer.isBonded(link) || link.protection.isPairing else { return }
-            link.protection.keyWasMade(isStored: isStored)
-        }
-    }
-
-    /// Notifies the link to a device that its bond was refused for lack of room.
-    func bondWasRefused(_ identity: BluetoothAddress) {
-        for link in all where link.identity == identity || link.peer == identity {
-            link.protection.bondWasRefused(link)
-        }
-    }
+    /// The link with this attribute channel.
+    func link(of channel: any HostChannel) -> Link? { links.last { $0.attributeChannel === channel } }
 }
 
 /// The services of the adapter that links use.

@@ -74,7 +74,7 @@ package actor AdapterSession: LoopActor {
         scheduler = ConnectScheduler(on: loop)
         slots = LinkSlots(health, host.advertising, on: loop)
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
-        let pairings = Pairings(on: adapterRecord, directory.pairing, loop, bondManager, links, log: log)
+        let pairings = Pairings(on: adapterRecord, bondManager, links)
         powerState = LoopBound(
             PowerStateMachine(
                 of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, health: health,

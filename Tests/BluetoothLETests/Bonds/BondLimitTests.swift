@@ -284,7 +284,7 @@ import Testing
         var bond = BondSamples.bond()
         bond.wasUsedAgain = wasUsedAgain
         let bytes = try bond.encoded(for: BondSamples.adapter)
-        #expect(try Bond(decoding: bytes, adapter: BondSamples.adapter, identity: nil) == bond)
+        #expect(try Bond(decoding: bytes, adapter: BondSamples.adapter) == bond)
     }
 }
 

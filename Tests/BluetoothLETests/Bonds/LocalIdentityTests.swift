@@ -187,7 +187,7 @@ import Testing
             "424c452d424f4e440100 55443322110000 563412e598c001 050800 00f1536500000000 090000 040400 4c616d70"
                 + "021000 000102030405060708090a0b0c0d0e0f 86aed74e2dc9fddeb36004f2c627c592")
         let adapter = BluetoothAddress(0x0011_2233_4455, kind: .public)
-        #expect(try Bond(decoding: kept, adapter: adapter, identity: nil) == bond)
+        #expect(try Bond(decoding: kept, adapter: adapter) == bond)
         #expect(try bond.encoded(for: adapter) == kept)
     }
 

@@ -44,13 +44,13 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     func setReading(_ isOn: Bool) {}
     func takeWaiting() -> [UInt8]? { nil }
     var isOpen: Bool { !isClosed }
-    func attach(onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
+    func attach() -> (any HostLink)? { nil }
     func security() throws(BluetoothError) -> LinkSecurity { protection }
     func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
         guard let level else { return nil }
         let reached = LinkSecurity(level: level, keySize: 16)
         protection = reached
-        host.loop.executeLocally { [self] in receiver?.securityChanged(.encrypted(reached)) }
+        host.loop.executeLocally { [self] in host.tell(.security(.encrypted(reached), self)) }
         return .began
     }
     func close(

@@ -62,8 +62,8 @@ import Testing
         }
         check(fixture, at: moment, path, input)
         for (peer, dialog) in fixture.questions.dialogs {
-            guard let before = before[peer], case .refused = before.course else { continue }
-            #expect(dialog.course == before.course, "\(path) \(input)")
+            guard let before = before[peer], before.refusal != nil else { continue }
+            #expect(dialog.refusal == before.refusal, "\(path) \(input)")
         }
     }
 
@@ -134,11 +134,8 @@ import Testing
         let number = try #require(Passkey(123_456))
         let questions: [PairingQuestion] = [.confirm, .compare(number), .show(number, enteredCount: 0)]
         let reached = try explore(from: Fixture(), inputs: { inputs($0, questions) }, step: { step(&$0, $1, $2) })
-        let courses = Set(reached.compactMap { $0.state.questions.dialogs[Self.peer]?.course })
-        #expect(
-            courses == [
-                .begun, .refused(.keyMissing), .refused(.bondStoreFull), .refused(.notConfirmed),
-            ])
+        let refusals = Set(reached.compactMap { $0.state.questions.dialogs[Self.peer] }.map(\.refusal))
+        #expect(refusals == [nil, .keyMissing, .bondStoreFull, .notConfirmed])
         // Every state comes to rest without further events.
         for (state, path) in reached {
             var fixture = state

@@ -19,10 +19,6 @@ final class LinkReceiver: ChannelReceiver {
         if let bearer { link.enhancedBearers.channelIsWritable(bearer, link) } else { link.channelIsWritable() }
     }
 
-    func securityChanged(_ event: SecurityEvent) {
-        if let link, bearer == nil { link.protection.securityChanged(event, link) }
-    }
-
     func channelEnded(_ reason: BluetoothError) {
         guard let link else { return }
         if let bearer { link.enhancedBearers.channelEnded(bearer, reason, link) } else { link.channelEnded(reason) }

@@ -59,17 +59,13 @@ extension Bond {
     }
 
     /// Decodes the output of ``encoded(for:)``.
-    init(
-        decoding bytes: [UInt8], adapter: BluetoothAddress, identity: BluetoothAddress?
-    ) throws(RecordFormat.Failure) {
+    init(decoding bytes: [UInt8], adapter: BluetoothAddress) throws(RecordFormat.Failure) {
         let body = try format.open(bytes)
         var reader = ByteReader(body.span.bytes)
         do {
             let theirs = try reader.readAddressWithKind()
             self.init(identity: try reader.readAddressWithKind())
-            guard theirs == adapter, identity == nil || identity == self.identity else {
-                throw RecordFormat.Failure.otherOwner
-            }
+            guard theirs == adapter else { throw RecordFormat.Failure.otherOwner }
             while !reader.isAtEnd {
                 let kind = try reader.readUInt8()
                 let field = ByteReader(try reader.read(Int(try reader.readUInt16())))

@@ -81,7 +81,7 @@ final class BondManager: AdapterStore {
             known = Dictionary((bonds + own.compactMap { known[$0] }).map { ($0.identity, $0) }) { $1 }
             reading.failure = nil
             refusals.foreign.subtract(doubtful)
-            for identity in former.keys where known[identity] == nil { publish(.removed(identity)) }
+            for identity in former.keys where known[identity] == nil { changes.send(.removed(identity)) }
             // What the host was given meanwhile is older.
             let isChanged = known.mapValues(\.longTermKeys) != former.mapValues(\.longTermKeys)
             if isChanged, !former.isEmpty { host.loadKeys(evenIfEmpty: true) }
@@ -348,7 +348,7 @@ final class BondManager: AdapterStore {
         writer?.drop(identity)
         guard known.removeValue(forKey: identity) != nil else { return }
         keysChanged()
-        publish(change ?? .removed(identity))
+        changes.send(change ?? .removed(identity))
     }
 
     private func write(
@@ -372,8 +372,8 @@ final class BondManager: AdapterStore {
     private nonisolated(nonsending) func writeAll(_ writer: BondWriter) async {
         while let step = await writer.next() {
             switch step {
-            case .stored(let bond): publish(.stored(bond))
-            case .notStored(let bond, let error): publish(.notStored(bond, error))
+            case .stored(let bond): changes.send(.stored(bond))
+            case .notStored(let bond, let error): changes.send(.notStored(bond, error))
             case .isGone(let identity): drop(identity)
             case .read:
                 await read()
@@ -387,8 +387,6 @@ final class BondManager: AdapterStore {
     nonisolated(nonsending) func flush() async { await writer?.flush() }
 
     // MARK: Changes
-
-    private func publish(_ change: BondChange) { changes.send(change) }
 
     /// The changes from now on.
     func bondChanges(_ operation: BluetoothError.Operation, keeping owner: any AnyObject & Sendable) -> BoundedStream<
@@ -433,7 +431,9 @@ final class BondManager: AdapterStore {
         refusals.withoutRoom = refusals.withoutRoom.filter { !$0.value.isResolved }
         guard refusals.withoutRoom[identity] == nil else { return false }
         reportRefusal(of: identity)
-        session?.links.bondWasRefused(identity)
+        for link in session?.links.all ?? [] where link.identity == identity || link.peer == identity {
+            link.endLink(.bondStoreFull, refusing: nil)
+        }
         refusals.withoutRoom[identity] = host.removeKeys(of: identity, disconnect: true)
         return false
     }

@@ -1,8 +1,20 @@
 import BluetoothATT
-import BluetoothLoop
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothGATT
+import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSockets
+
+/// The relation of a link to the bond with its peer.
+public enum BondProtection: Hashable, Sendable {
+    /// There is no bond with the peer.
+    case none
+    /// There is a bond with a device of this address, and the link is not encrypted with its key: the peer may be
+    /// another device.
+    case unconfirmed
+    /// The link is encrypted with the key of the bond, at its level.
+    case confirmed
+}
 
 /// The effect of a bond on a link: subscriptions in both directions survive disconnection.
 ///
@@ -14,8 +26,6 @@ final class BondedPeer {
 
     /// Whether the link has been encrypted.
     private var wasEncrypted = false
-    /// Whether the controller has reported that the link is encrypted.
-    private(set) var isReported = false
     /// The identity that a pairing on this link, or the stored key, has proven.
     private(set) var provenIdentity: BluetoothAddress?
     /// Whether a pairing on this link has made the bond.
@@ -74,7 +84,8 @@ final class BondedPeer {
     /// Stores the advertised name of the address the link was established with in a new bond.
     private func storeName(_ link: Link) {
         guard let bonds = link.bonds, let bond = link.bond, bond.name == nil else { return }
-        let name = link.heardName(of: link.peer) ?? link.heardName(of: bond.identity)
+        let identities = link.adapter?.identities
+        let name = identities?.name(of: link.peer) ?? identities?.name(of: bond.identity)
         if let name { bonds.setName(name, of: bond.identity) }
     }
 
@@ -85,7 +96,7 @@ final class BondedPeer {
         if isBonded(link), let bonds = link.bonds, let bond = link.bond {
             bonds.setName(name, of: bond.identity)
         } else {
-            link.recordName(name)
+            link.adapter?.identities.recordName(name, of: link.peer)
         }
     }
 
@@ -172,10 +183,9 @@ final class BondedPeer {
     /// Discards the pending notification of a restored subscription; returns whether there was one.
     func discardRestored(_ handle: AttributeHandle) -> Bool { restored.remove(handle) != nil }
 
-    /// Handles the controller's report that the link is encrypted, which may precede the host's own.
+    /// Handles the host's report that the link is encrypted, perhaps before it knows the security.
     func linkIsEncrypted(_ link: Link) {
-        (wasEncrypted, isReported) = (true, true)
-        link.protectionIfAny?.encryptionIsReported(link)
+        wasEncrypted = true
         // A pairing on this link is not a use of an earlier bond.
         if link.isPairedAnew { confirmsBondWhenEncrypted = false }
         // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
@@ -201,17 +211,239 @@ final class BondedPeer {
     }
 }
 
+// The bond with a link's peer: what it promises, and the proof that the peer is the bonded device.
 extension Link {
+    /// The bond with the peer.
+    var bond: Bond? { bonds?.bond(with: identity) }
+
+    var bondProtection: BondProtection {
+        guard bond != nil else { return .none }
+        return bondedPeer.isBonded(self) ? .confirmed : .unconfirmed
+    }
+
+    /// Whether a connect with these options may have this link: a central that has a bond is only known by its key.
+    func canBeShared(_ options: ConnectionOptions) -> Bool {
+        role == .central || options.bondLevel == nil || bondProtection == .confirmed
+    }
+
+    /// The minimum size of the link's key: a stored one is used although it is shorter than those of pairings must be.
+    var minimumKeySize: Int {
+        configuration.minimumKeySize ?? min(minimumNewKeySize, bond?.encryptionKeySize ?? minimumNewKeySize)
+    }
+
+    /// Whether the peer has shown that it has this identity: by its address from the beginning, by a private address
+    /// made with the stored key, or by a pairing whose bond was stored.
+    func proves(_ identity: BluetoothAddress) -> Bool {
+        identity == peer || adapter == nil || bondedPeer.proves(identity, self)
+    }
+
+    /// Waits until the host has encrypted the link with the key of the peer's bond, which it began with the link.
+    ///
+    /// - Parameter level: the level that was asked for with the link.
+    nonisolated(nonsending) func encryptWithBond(
+        at level: SecurityLevel, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("encrypt the link with the bond's key", peer: peer)
+        // A link that has ended has none.
+        let adapter = adapter
+        let result: SecurityRaiseResult
+        do throws(BluetoothError) {
+            result = try await protection.raise(
+                self, to: level, operation, until: deadline, isBegunByHost: hostLink?.isFollowed == true)
+        } catch {
+            throw adapter?.explaining(error) ?? error
+        }
+        // A bond that was removed meanwhile confirms nothing.
+        if !result.isPaired, bond?.mayHaveEncrypted(result.security, isCentral: role == .central) == true {
+            if Int(result.security.keySize) < NewBondKey.defaultMinimumSize {
+                log.notice(
+                    "the key of the bond has \(result.security.keySize) bytes only", metadata: ["peer": "\(peer)"])
+            }
+            return
+        }
+        // The host has another key than this program's.
+        bonds?.hostLacksKey(of: identity)
+        protection.endLink(self, .keyMissing)
+        throw .pairing(operation, .keyMissing)
+    }
+
     /// Whether there is, or was, a pairing on this link.
-    fileprivate var isPairedAnew: Bool {
-        protectionIfAny?.pairing.hasPaired == true || pairings?.isPairing(addresses) == true
+    fileprivate var isPairedAnew: Bool { hasPaired || pairings?.questions.isPairing(addresses) == true }
+
+    // MARK: Keys from pairing
+
+    var minimumNewKeySize: Int { configuration.minimumKeySize ?? NewBondKey.defaultMinimumSize }
+
+    /// Whether there was a pairing on the link, or an attempt.
+    var hasPaired: Bool { protectionIfAny?.hasPaired == true }
+
+    /// The state that decides about a key.
+    var paired: PairedLink {
+        let isEncrypted = (try? security().keySize).map { $0 > 0 } == true
+        return PairedLink(
+            peer: peer, minimumNewKeySize: minimumNewKeySize, refusesJustWorks: pairings?.refusesJustWorks == true,
+            mayHavePaired: protectionIfAny?.isPairing == true || isEncrypted,
+            mayReplaceBond: protectionIfAny?.mayReplaceBond == true)
     }
 
-    fileprivate func heardName(of address: BluetoothAddress) -> String? {
-        adapter?.identities.name(of: address)
+    /// Handles a bond from the link's pairing.
+    func bonded(by key: LongTermKey, isAgain: Bool) {
+        // The report of a key finds a link by its identity, which the host may not use for it yet.
+        protection.keyWasMade(isStored: true)
+        // Legacy pairing creates a key for each role, and some kernels ask no agent.
+        protection.agrees()
+        bondedPeer.bonded(as: key.address, isAgain: isAgain, self)
     }
 
-    fileprivate func recordName(_ name: String) {
-        adapter?.identities.recordName(name, of: peer)
+    /// Ends the link, whatever address the host has for its peer.
+    func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {
+        let isTooShort = failure == .keyTooShort
+        let sentence = key.map {
+            LinkProtection.sentence(size: Int($0.encryptionSize), minimum: minimumNewKeySize)
+        }
+        protection.endLink(self, failure, isTooShort ? sentence : nil)
+    }
+}
+
+/// A link whose pairing makes keys, as the bonds see it.
+struct PairedLink {
+    /// The peer's address at the beginning of the link. Pairing replaces the host's address by the one that the peer
+    /// claims as its identity.
+    var peer: BluetoothAddress
+    /// The minimum size in bytes of a key from pairing.
+    var minimumNewKeySize: Int
+    /// Whether pairings must be authenticated.
+    var refusesJustWorks: Bool
+    /// Whether a pairing on the link may have made a key: it is encrypted, or being paired.
+    var mayHavePaired: Bool
+    /// Whether this side has agreed to the replacement of the peer's bond, or the link is encrypted with its key.
+    var mayReplaceBond: Bool
+}
+
+/// A key from pairing that may become a bond, or a part of one, and the reasons against it.
+struct NewBondKey {
+    enum Objection: Equatable {
+        /// The pairing is another program's: only its store has the bond.
+        case isForeign
+        case failure(PairingFailure)
+    }
+
+    let key: LongTermKey
+    /// The device's present bond.
+    let bond: Bond?
+    /// The links to the device, under the address that the host has for it now.
+    let links: [PairedLink]
+    /// Whether a pairing of this program made the key, whose link may have ended.
+    var isOwn = false
+    /// Whether that pairing has just made the bond.
+    var isSecond = false
+
+    /// The minimum size in bytes of a key from pairing, unless a program chooses another.
+    static let defaultMinimumSize = 16
+
+    /// The reason against the key.
+    var objection: Objection? {
+        guard links.contains(where: \.mayHavePaired) else {
+            // Legacy pairing makes a key for each role.
+            let isNew = bond.map { isSecond && $0.longTermKey(isCentral: key.isCentral) == nil } ?? true
+            return !isOwn || !isNew || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
+        }
+        if !isProven { return .failure(.identityClaimed) }
+        if links.contains(where: { key.encryptionSize < $0.minimumNewKeySize }) { return .failure(.keyTooShort) }
+        if !key.kind.isAuthenticated, links.contains(where: \.refusesJustWorks) { return .failure(.insufficientLevel) }
+        guard let bond, !bond.contains(key) else { return nil }
+        return isWeaker(than: bond) || !links.contains(where: \.mayReplaceBond) ? .failure(.keyMissing) : nil
+    }
+
+    /// Whether the device has shown that it has this identity, if that matters: a peer claims its identity address, and
+    /// any peer may claim any. The first address of the link is the identity, or was made with its stored key.
+    private var isProven: Bool {
+        let hasIdentityLink = links.contains { $0.peer == key.address }
+        return (bond == nil && !hasIdentityLink) || links.allSatisfy { proves($0.peer) }
+    }
+
+    /// Whether a link with this address at its beginning has shown that its peer has this identity.
+    func proves(_ address: BluetoothAddress) -> Bool {
+        address == key.address
+            || bond?.identityResolvingKey.map { PrivateAddressResolver().matches(address, $0) } == true
+    }
+
+    /// Whether the key protects less than the bond.
+    private func isWeaker(than bond: Bond) -> Bool {
+        let hasAuthentication = key.kind.isAuthenticated || !bond.isAuthenticated
+        let hasSecureConnections = key.kind.isSecureConnections || !bond.usesSecureConnections
+        return !hasAuthentication || !hasSecureConnections
+            || Int(key.encryptionSize) < bond.encryptionKeySize(inRole: key.isCentral) ?? 0
+    }
+}
+
+extension Bond {
+    /// Whether the bond has this very key, such as after the restart of a program that shares the store.
+    fileprivate func contains(_ key: LongTermKey) -> Bool {
+        longTermKeys.contains { $0.value == key.value && $0.isCentral == key.isCentral }
+    }
+
+    /// The level to ask for, so that the host uses the key: above that of the key it would pair, and below it, it reports
+    /// the lower one. It may report `SecurityLevel.fips` as the level below.
+    var linkLevel: SecurityLevel { min(level, .high) }
+
+    /// The key that encrypts links in a role.
+    func longTermKey(isCentral: Bool) -> LongTermKey? {
+        longTermKeys.first { $0.kind.isSecureConnections || $0.isCentral == isCentral }
+    }
+
+    /// Whether the bond's key may have given a link its security; as the central, a host may report the level that was
+    /// asked for.
+    func mayHaveEncrypted(_ security: LinkSecurity, isCentral: Bool) -> Bool {
+        guard let key = longTermKey(isCentral: isCentral) else { return false }
+        return security.keySize >= key.encryptionSize && (isCentral || security.level >= linkLevel)
+    }
+
+    fileprivate func encryptionKeySize(inRole isCentral: Bool) -> Int? {
+        longTermKey(isCentral: isCentral).map { Int($0.encryptionSize) }
+    }
+}
+
+extension LongTermKey.Kind {
+    /// Whether LE Secure Connections made the key, for both roles.
+    var isSecureConnections: Bool { [.unauthenticated, .authenticated, .debug].contains(self) }
+}
+
+/// The refused pairings: those without room, and the limit of notices, since any device in range can cause them under
+/// any number of addresses.
+struct PairingRefusals {
+    /// The devices refused because the limit of bonds is reached, with the removal of their keys from the host.
+    var withoutRoom: [BluetoothAddress: Promise<Void, BluetoothError>] = [:]
+    /// The bonded devices whose keys the host has lost, until the next connect.
+    var lostKeys: Set<BluetoothAddress> = []
+    /// The devices whose keys in the host are of pairings with other programs, until the bonds are read again.
+    var foreign: Set<BluetoothAddress> = []
+    /// The device whose key was refused last, and when.
+    private var last: (identity: BluetoothAddress, time: KernelInstant)?
+
+    /// The maximum number of notices in a minute.
+    private static let count = 10
+    private var begin: KernelInstant?
+    private var written = 0
+    private var omitted = 0
+
+    /// Records that a key of a device was refused.
+    mutating func refused(_ identity: BluetoothAddress, at now: KernelInstant) { last = (identity, now) }
+
+    /// Whether a key of a device is of the pairing whose key was refused last.
+    func isRecent(_ identity: BluetoothAddress, at now: KernelInstant) -> Bool {
+        last.map { $0.identity == identity && $0.time.duration(to: now) < .seconds(1) } ?? false
+    }
+
+    /// Returns whether to write a notice now, and how many were omitted before it.
+    mutating func nextNotice(at now: KernelInstant) -> (isWritten: Bool, omitted: Int) {
+        if begin.map({ $0.duration(to: now) >= .seconds(60) }) ?? true { (begin, written) = (now, 0) }
+        guard written < Self.count else {
+            omitted += 1
+            return (false, 0)
+        }
+        written += 1
+        defer { omitted = 0 }
+        return (true, omitted)
     }
 }

@@ -128,7 +128,7 @@ public final class FileBondStore: BondStore {
             return nil
         }
         do throws(RecordFormat.Failure) {
-            let bond = try Bond(decoding: bytes, adapter: adapter, identity: nil)
+            let bond = try Bond(decoding: bytes, adapter: adapter)
             guard path == self.path(of: bond.identity, adapter: adapter) else { throw .otherOwner }
             return bond
         } catch {

@@ -22,7 +22,7 @@ extension Bond {
     ///   version of this library.
     public init(stored bytes: [UInt8], for adapter: BluetoothAddress) throws(BluetoothError) {
         do throws(RecordFormat.Failure) {
-            try self.init(decoding: bytes, adapter: adapter, identity: nil)
+            try self.init(decoding: bytes, adapter: adapter)
         } catch {
             throw .unreadable("restore the bond", error)
         }

@@ -19,19 +19,6 @@ struct SecurityRaiseResult: Sendable, Equatable {
 /// Owned by its link, which is passed to each call.
 // Holds more than ten variables: a raise, its callers, and what the pairing that it causes has left.
 final class LinkProtection {
-    /// The relation of pairing on a link to the peer's bond.
-    struct BondPairing {
-        /// Whether there was a pairing, or an attempt: encryption is no proof then that the peer has the bond's key.
-        var hasPaired = false
-        /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.
-        var mayReplaceBond = false
-
-        mutating func isAsked(isConfirmed: Bool) {
-            hasPaired = true
-            if isConfirmed { mayReplaceBond = true }
-        }
-    }
-
     /// A raise of the security.
     struct Raise {
         enum Phase {
@@ -75,16 +62,16 @@ final class LinkProtection {
     private var lastFailure: PairingFailure?
     /// The failure that is the reason for the end of the channel, if pairing is.
     private var failureAtEnd: PairingFailure?
-    /// The relation of a pairing on this link to the peer's bond.
-    private(set) var pairing = BondPairing()
+    /// Whether there was a pairing, or an attempt: encryption is no proof then that the peer has the bond's key.
+    private(set) var hasPaired = false
+    /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.
+    private(set) var mayReplaceBond = false
     /// Whether the key made by this link's last pairing is stored; nil without one.
     private var isKeyStored: Bool?
     private var keyWaiters = WaiterList<Bool, BluetoothError>()
 
-    var mayReplaceBond: Bool { pairing.mayReplaceBond }
-
     /// Whether there is, or was, a pairing on the link.
-    var isPairing: Bool { raise != nil || pairing.hasPaired }
+    var isPairing: Bool { raise != nil || hasPaired }
 
     /// Raises the security, or joins the raise under way.
     ///
@@ -106,6 +93,8 @@ final class LinkProtection {
                 return result
             }
             if Task.isCancelled { throw .cancelled(operation) }
+            // The events of a pairing are those of an adapter.
+            guard link.pairings != nil else { throw .noRoute(operation) }
             let isOwn = raise == nil
             if isOwn {
                 number &+= 1
@@ -115,7 +104,6 @@ final class LinkProtection {
             let (number, call) = (number, waiters.makePromise())
             if isOwn, isBegunByHost {
                 ask(link, isBegun: true)
-                if link.bondedPeer.isReported { encryptionIsReported(link) }
             } else if isOwn {
                 try await begin(link, level, operation, asks: asks, until: deadline)
             }
@@ -125,7 +113,7 @@ final class LinkProtection {
                     operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
             } catch {
                 if error.code == .preempted { continue }
-                if endsWithCaller { abandonIfUnused(link, number, error) }
+                if endsWithCaller { abandonIfUnused(link, number) }
                 throw error.about(operation)
             }
             try await checkKeySize(of: result, link, operation)
@@ -209,37 +197,29 @@ final class LinkProtection {
     /// be the bonded device.
     func pairingAsked(_ link: Link) -> (isRaised: Bool, isConfirmed: Bool) {
         let isConfirmed = link.bondedPeer.isBonded(link)
-        pairing.isAsked(isConfirmed: isConfirmed)
+        hasPaired = true
+        if isConfirmed { mayReplaceBond = true }
         raise?.isPairing = true
         return (raise?.isWanted == true, isConfirmed)
     }
 
     /// Records that this side agrees to a pairing, knowing of the bond that it replaces.
-    func agrees() { pairing.mayReplaceBond = true }
-
-    /// Handles the controller's report that the link is encrypted.
-    func encryptionIsReported(_ link: Link) {
-        // The host's own report may follow: it is asked, since its channel tells when it has the report as well.
-        if raise?.phase == .begunByHost { ask(link) }
-    }
+    func agrees() { mayReplaceBond = true }
 
     /// Handles the host's report of a new key.
     func keyWasMade(isStored: Bool) {
         isKeyStored = isStored
-        pairing.hasPaired = true
+        hasPaired = true
         keyWaiters.succeedAll(isStored)
     }
 
     /// Handles the host's report that pairing or encryption has failed.
     func pairingFailed(_ link: Link, _ failure: PairingFailure) {
-        let failure = link.pairings?.refusal(link.addresses) ?? failure
-        pairing.mayReplaceBond = false
+        let failure = link.pairings?.questions.refusal(link.addresses) ?? failure
+        mayReplaceBond = false
         // Without a raise by this side, the host decides about the link.
         if raise?.isUnderWay == true { endLink(link, failure) } else { lastFailure = failure }
     }
-
-    /// Ends the link, as the limit left no room for the bond of its pairing and the key was deleted.
-    func bondWasRefused(_ link: Link) { endLink(link, .bondStoreFull) }
 
     /// Handles an event of the link's security.
     func securityChanged(_ event: SecurityEvent?, _ link: Link) {
@@ -247,7 +227,8 @@ final class LinkProtection {
         case nil: break
         case .ending(let failure): failureAtEnd = failure
         case .began: raise?.phase = .underWay
-        case .encrypted(let security):
+        case .encrypted(nil): link.bondedPeer.linkIsEncrypted(link)
+        case .encrypted(let security?):
             guard let raise else { return }
             changeCount &+= 1
             let isPaired = raise.phase == .underWay && raise.isPairing
@@ -307,7 +288,7 @@ final class LinkProtection {
     }
 
     /// Abandons the raise if no caller waits for it any longer.
-    private func abandonIfUnused(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
+    private func abandonIfUnused(_ link: Link, _ number: UInt64) {
         guard self.number == number, waiters.isEmpty, let raise else { return }
         guard raise.isUnderWay else {
             if raise.phase == .asked { _ = link.attributeChannel?.raiseSecurity(to: nil, isBegun: false) }
@@ -335,10 +316,6 @@ final class LinkProtection {
         return error
     }
 
-    private func failureNow(_ link: Link) -> PairingFailure {
-        link.pairings?.refusal(link.addresses) ?? failureAtEnd ?? .rejected
-    }
-
     func endLink(_ link: Link, _ failure: PairingFailure, _ sentence: String? = nil) {
         link.pairings?.abort(link.addresses)
         // The host may have another device's address for the peer.
@@ -359,7 +336,8 @@ final class LinkProtection {
         let isUnderWay = raise?.isUnderWay == true
         guard isAuthentication || isUnderWay else { return reason }
         var reason = reason
-        let failure = isUnderWay || lastFailure == nil ? failureNow(link) : lastFailure
+        var failure = isUnderWay ? nil : lastFailure
+        failure = failure ?? link.pairings?.questions.refusal(link.addresses) ?? failureAtEnd ?? .rejected
         // The host ends a stalled pairing, and a link whose peer has no key, without a specific reason; for the latter
         // most controllers report only that the local host ended it.
         let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
@@ -372,5 +350,160 @@ final class LinkProtection {
             reason.remedy = failure.remedy ?? reason.remedy
         }
         return reason
+    }
+}
+
+// The security of a link, as requested by its callers.
+extension Link {
+    /// The peer's addresses in pairing questions.
+    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: identity) }
+
+    nonisolated(nonsending) func raiseSecurity(
+        to level: SecurityLevel, timeout: Duration?
+    ) async throws(BluetoothError) -> LinkSecurity {
+        let operation = BluetoothError.Operation("raise the security level", peer: peer)
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        return try await protection.raise(self, to: level, operation, until: deadline).security
+    }
+
+    /// Pairs with the data that the peer has transferred by another way.
+    nonisolated(nonsending) func pair(
+        with data: OutOfBandData, timeout: Duration?
+    ) async throws(BluetoothError) -> PairingOutcome {
+        let operation = BluetoothError.Operation("pair", peer: peer)
+        guard data.address.map({ addresses.all.contains($0) }) ?? true else {
+            throw .invalidArgument(
+                operation, "The out-of-band data belongs to another device, \(data.address ?? .zero).")
+        }
+        _ = try bearer(for: operation)
+        guard let pairings else { throw .noRoute(operation) }
+        let level: SecurityLevel
+        do throws(BluetoothError) {
+            level = try await pairings.setOutOfBandData(data, of: peer)
+        } catch {
+            throw error.about(operation)
+        }
+        defer { pairings.removeOutOfBandData(of: addresses) }
+        let isNew = try security().level < level && !pairings.hasKey(addresses)
+        let outcome: PairingOutcome
+        do throws(BluetoothError) {
+            outcome = try await pair(to: level, timeout: timeout, asksNothing: isNew)
+        } catch {
+            guard error.pairingFailure == .rejected else { throw error }
+            var failure = BluetoothError.pairing(operation, .outOfBandDataRejected)
+            (failure.cause, failure.disconnectReason) = (error.cause, error.disconnectReason)
+            throw failure
+        }
+        guard outcome.security.level >= .high else {
+            var error = BluetoothError.pairing(operation, .insufficientLevel)
+            error.message = "The link is encrypted with the key of an earlier pairing, which was not authenticated."
+            error.remedy = "Remove the device's bond on this machine, and pair again."
+            throw error
+        }
+        return outcome
+    }
+
+    /// - Parameter asksNothing: whether this is a pairing although there are no questions.
+    nonisolated(nonsending) func pair(
+        to level: SecurityLevel, timeout: Duration?, asksNothing: Bool = false
+    ) async throws(BluetoothError) -> PairingOutcome {
+        let operation = BluetoothError.Operation("pair", peer: peer)
+        guard level > .low else { throw .invalidArgument(operation, "Pairing requires a level above low.") }
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        _ = try bearer(for: operation)
+        guard let pairings else { throw .noRoute(operation) }
+        do {
+            try pairings.checkIsOwn(operation)
+            try await pairings.prepare(operation)
+        } catch {
+            throw error.about(operation)
+        }
+        _ = try bearer(for: operation)
+        if !pairings.hasKey(addresses), !protection.isPairing, protection.changeCount == 0 {
+            // A program that was killed may have left a key, or a pairing, without a bond.
+            await pairings.removeUnstored(identity)
+            guard try security().keySize == 0 else {
+                protection.endLink(self, .linkLost)
+                var error = BluetoothError.pairing(operation, .linkLost)
+                error.message = "The link was ended, since it was encrypted with a key that is not stored here."
+                throw error
+            }
+        }
+        protection.discardKey()
+        let before = try security().level
+        let result = try await protection.raise(self, to: level, operation, until: deadline)
+        // A device that has this machine's out-of-band data asks nothing either: then there is no earlier key, and the link
+        // was not encrypted before.
+        let hasKey = pairings.hasKey(addresses)
+        guard result.isPaired || asksNothing || (!hasKey && result.security.level > before) else {
+            return PairingOutcome(security: result.security, isBonded: hasKey)
+        }
+        // A slow device distributes its keys late, and the host reports none before.
+        let isBonded = try await protection.keyIsStored(self, operation, within: .seconds(5))
+        return PairingOutcome(security: result.security, isBonded: isBonded)
+    }
+
+    // MARK: Refused requests
+
+    /// The number of successful raises of the link's security.
+    var securityChangeCount: UInt64 { protectionIfAny?.changeCount ?? 0 }
+
+    /// The maximum number of repetitions of a request: after encryption, and after authentication.
+    static let repetitionLimit = 2
+
+    /// Raises the link's security as the peer's refusal of a request requires; returns when the request may be
+    /// repeated.
+    ///
+    /// - Parameters:
+    ///   - change: ``securityChangeCount`` when the request was made.
+    /// - Throws: `refusal` itself if raising the security cannot help, or the error of raising it.
+    nonisolated(nonsending) func raiseSecurity(
+        afterRefusal refusal: BluetoothError, since change: UInt64, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        // Another refused request has raised it meanwhile.
+        if change != securityChangeCount { return }
+        guard configuration.securityPolicy != .never, let level = levelWanted(by: refusal) else { throw refusal }
+        do throws(BluetoothError) {
+            _ = try await protection.raise(
+                self, to: level, refusal.operation, until: deadline, asks: asksFirst, endsWithCaller: false)
+        } catch {
+            var failure = error
+            if isConnected, let kind = failure.pairingFailure {
+                // The link is unchanged, so the peer's refusal remains the error.
+                failure = refusal
+                failure.pairingFailure = kind
+                throw failure
+            }
+            failure.cause = failure.cause ?? refusal.cause
+            throw failure
+        }
+    }
+
+    /// Whether the agent is asked before pairing: only if there is no key.
+    private var asksFirst: Bool {
+        configuration.securityPolicy == .ask && pairings?.hasKey(addresses) == false
+    }
+
+    /// The level to raise the link to; nil if none would help or pairing is not possible.
+    private func levelWanted(by error: BluetoothError) -> SecurityLevel? {
+        guard let pairings, let now = try? security().level, pairings.canPair else { return nil }
+        switch now {
+        case .low: return .medium
+        case .medium where error.cause == .attribute(.insufficientAuthentication):
+            return pairings.canAuthenticate ? .high : nil
+        default: return nil
+        }
+    }
+}
+
+extension BluetoothError {
+    /// Whether the peer refused because of the link's insufficient security.
+    var isAboutSecurity: Bool {
+        switch cause {
+        case .attribute(.insufficientAuthentication), .attribute(.insufficientEncryption),
+            .attribute(.insufficientEncryptionKeySize):
+            true
+        default: false
+        }
     }
 }

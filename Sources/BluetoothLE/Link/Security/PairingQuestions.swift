@@ -3,6 +3,17 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 
+/// The addresses of a link's peer.
+struct LinkAddresses: Hashable, Sendable {
+    /// The address the link was established with.
+    var connected: BluetoothAddress
+    /// The host's present address for the peer: after pairing its identity.
+    var known: BluetoothAddress
+
+    /// Both addresses, if they differ.
+    var all: [BluetoothAddress] { connected == known ? [known] : [connected, known] }
+}
+
 /// The questions of all pairings, as a pure state machine: the open question, the call of the agent and the outcome so
 /// far.
 ///
@@ -31,13 +42,6 @@ struct PairingQuestions: Hashable {
         case refuse(PairingFailure)
     }
 
-    /// The course of a pairing.
-    enum Course: Hashable {
-        case begun
-        /// This side has refused.
-        case refused(PairingFailure)
-    }
-
     /// The questions and answers of the pairing with one device.
     struct Dialog: Hashable {
         /// The question that the agent is answering.
@@ -47,7 +51,8 @@ struct PairingQuestions: Hashable {
         }
 
         fileprivate(set) var open: Open?
-        fileprivate(set) var course = Course.begun
+        /// The reason why this side has refused the pairing.
+        fileprivate(set) var refusal: PairingFailure?
         fileprivate(set) var lastProgress: KernelInstant
 
         /// The deadline of the answer; without an open question, of the dialog, since nothing may report its end.
@@ -56,10 +61,7 @@ struct PairingQuestions: Hashable {
         }
 
         /// Records a refusal by this side; the first one counts.
-        fileprivate mutating func refuse(_ failure: PairingFailure) {
-            if case .refused = course { return }
-            course = .refused(failure)
-        }
+        fileprivate mutating func refuse(_ failure: PairingFailure) { refusal = refusal ?? failure }
     }
 
     /// A question about a link that this program may yet accept.
@@ -81,9 +83,10 @@ struct PairingQuestions: Hashable {
     /// The calls of the agent that have not returned, including those whose question has ended.
     private(set) var calls: Set<Call> = []
     private var held: [BluetoothAddress: Held] = [:]
-    /// The devices, with a count, that this program uses in a way that may cause pairing, other than by raising a
-    /// link's security.
-    private var ownPairings: [BluetoothAddress: Int] = [:]
+    /// The devices that this program uses in a way that may cause pairing, other than by raising a link's security.
+    var own = MarkedDevices()
+    /// The bonded devices to which the host encrypts links automatically.
+    var encrypting = MarkedDevices()
 
     init(limit: Int = 32) {
         self.limit = limit
@@ -205,19 +208,7 @@ struct PairingQuestions: Hashable {
         return Array(dialogs.keys).flatMap { end($0) }
     }
 
-    // MARK: Pairings of this program
-
-    /// Marks pairings with a device as this program's own, until ``endOwnPairing(_:)``.
-    mutating func beginOwnPairing(_ peer: BluetoothAddress) { ownPairings[peer, default: 0] += 1 }
-
-    /// Ends the mark set by ``beginOwnPairing(_:)``.
-    mutating func endOwnPairing(_ peer: BluetoothAddress) {
-        let count = (ownPairings[peer] ?? 1) - 1
-        ownPairings[peer] = count > 0 ? count : nil
-    }
-
-    /// Returns whether pairings with a link's peer are this program's own.
-    func isOwnPairing(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { ownPairings[$0] != nil } }
+    // MARK: Links that are not accepted yet
 
     /// Holds a question about a link that this program may yet accept; false if others had to be dropped for it.
     mutating func hold(_ question: PairingQuestion, _ peer: BluetoothAddress, at now: KernelInstant) -> Bool {
@@ -245,8 +236,53 @@ struct PairingQuestions: Hashable {
     func isPairing(_ addresses: LinkAddresses) -> Bool { dialog(addresses) != nil }
 
     /// The reason why this side has refused the pairing with a link's peer; nil if it has not.
-    func refusal(_ addresses: LinkAddresses) -> PairingFailure? {
-        if case .refused(let failure) = dialog(addresses)?.course { failure } else { nil }
+    func refusal(_ addresses: LinkAddresses) -> PairingFailure? { dialog(addresses)?.refusal }
+}
+
+/// Devices, each with the number of its marks.
+struct MarkedDevices: Hashable {
+    private var counts: [BluetoothAddress: Int] = [:]
+
+    mutating func begin(_ peer: BluetoothAddress) { counts[peer, default: 0] += 1 }
+
+    mutating func end(_ peer: BluetoothAddress) {
+        let count = (counts[peer] ?? 1) - 1
+        counts[peer] = count > 0 ? count : nil
+    }
+
+    /// Returns whether a link's peer is marked.
+    func contains(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { counts[$0] != nil } }
+}
+
+/// The pairings that this program has agreed to: their keys may come after the end of the link.
+struct AgreedPairings {
+    /// By the device's address in the question: when, and whether no key has come yet.
+    private var pairings: [BluetoothAddress: (time: KernelInstant, isOpen: Bool)] = [:]
+    /// The maximum time from an answer to the keys (Core Vol 3 Part H §3.4).
+    private static let lifetime = Duration.seconds(30)
+
+    mutating func add(_ peer: BluetoothAddress, at now: KernelInstant) {
+        pairings = pairings.filter { $0.value.time.duration(to: now) < Self.lifetime }
+        if pairings.count < 64 { pairings[peer] = (now, true) }
+    }
+
+    /// Forgets a pairing that has failed.
+    mutating func remove(_ peer: BluetoothAddress) { pairings[peer] = nil }
+
+    /// Whether one of the pairings has made a key.
+    ///
+    /// A device that had an address of another kind than a private one is known by its identity alone: then the only
+    /// pairing without keys so far counts.
+    mutating func haveMadeKey(
+        of identity: BluetoothAddress, _ privateAddress: BluetoothAddress?, at now: KernelInstant
+    ) -> Bool {
+        let recent = pairings.filter { $0.value.time.duration(to: now) < Self.lifetime }
+        var peer = [privateAddress ?? identity, identity].first { recent[$0] != nil }
+        let open = recent.filter(\.value.isOpen)
+        if peer == nil, privateAddress == nil, open.count == 1 { peer = open.first?.key }
+        guard let peer else { return false }
+        pairings[peer]?.isOpen = false
+        return true
     }
 }
 

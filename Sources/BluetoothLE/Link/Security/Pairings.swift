@@ -4,7 +4,8 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// The pairings on one adapter: their settings, agent and keys, and the dispatch of the host's pairing events.
+/// The pairings on one adapter: handles the host's pairing events, calls the agent as ``PairingQuestions`` decides, and has
+/// the settings and the out-of-band data.
 // Holds more than ten variables: it connects the agent, the host, the bonds and the links of one adapter.
 //
 // Confined to the event loop, with the adapter.
@@ -12,10 +13,8 @@ final class Pairings: PairingReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     let host: any HostPairing
-    private let keys: PairingKeys
+    private let bonds: BondManager
     private let links: LinkRegistry
-    private let log: Logger
-    private let dialogs: PairingDialogs
     /// The use of the links that come in.
     enum Incoming {
         case none
@@ -27,37 +26,38 @@ final class Pairings: PairingReceiver {
     }
 
     private(set) var incoming = Incoming.none
+    private var agent: any PairingAgent = RefusingPairingAgent()
     private var settings = PairingSettings()
     private var end: BluetoothError?
+    /// The state of all questions.
+    private(set) var questions = PairingQuestions()
+    /// The tasks in which the agent is called.
+    private var calls: [PairingQuestions.Call: Task<Void, Never>] = [:]
+    /// The pairings that this program has agreed to.
+    private var agreed = AgreedPairings()
+    /// Fires at the next deadline of the questions.
+    private var timer: LoopTimer?
     /// The devices whose out-of-band data the host has.
     private var outOfBand: Set<BluetoothAddress> = []
-    /// The bonded devices, with a count, to which the host encrypts links automatically.
-    private var encrypting: [BluetoothAddress: Int] = [:]
 
-    init(
-        on adapter: AdapterRecord, _ host: any HostPairing, _ loop: EventLoop,
-        _ bonds: BondManager, _ links: LinkRegistry, log: Logger
-    ) {
-        mark = loop.components.mark("Pairings")
-        (self.adapter, self.host) = (adapter, host)
-        self.log = log
-        keys = PairingKeys(bonds: bonds)
-        self.links = links
-        dialogs = PairingDialogs(host, links, bonds, on: loop, log: log)
+    init(on adapter: AdapterRecord, _ bonds: BondManager, _ links: LinkRegistry) {
+        mark = bonds.loop.components.mark("Pairings")
+        (self.adapter, self.bonds, self.links) = (adapter, bonds, links)
+        host = bonds.host
     }
+
+    private var loop: EventLoop { bonds.loop }
 
     /// Subscribes to the host's pairing events.
     func follow() { host.receiver = self }
 
-    /// Cancels all questions, as the adapter is closed.
+    /// Cancels all questions and refuses later ones, as the adapter is closed.
     func close(_ reason: BluetoothError) {
         end = reason
         host.close()
-        dialogs.close()
+        perform(questions.endAll())
+        agent = RefusingPairingAgent()
     }
-
-    /// The state of all questions.
-    var questions: PairingQuestions { dialogs.questions }
 
     // MARK: Settings
 
@@ -71,7 +71,7 @@ final class Pairings: PairingReceiver {
         if hasChanged, !isServing { linkEnded() }
     }
 
-    private var hasAgent: Bool { !(dialogs.agent is RefusingPairingAgent) }
+    private var hasAgent: Bool { !(agent is RefusingPairingAgent) }
 
     /// Ends the use of the settings with the last link.
     func linkEnded() {
@@ -84,18 +84,18 @@ final class Pairings: PairingReceiver {
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("set the pairing agent", adapter: adapter.information.name)
         try checkIsOwn(operation)
-        let before = (agent: dialogs.agent, settings: self.settings)
-        (dialogs.agent, self.settings) = (agent, settings)
+        let before = (agent: self.agent, settings: self.settings)
+        (self.agent, self.settings) = (agent, settings)
         do throws(BluetoothError) {
             try await host.change(to: settings, operation)
         } catch {
-            (dialogs.agent, self.settings) = before
+            (self.agent, self.settings) = before
             throw error
         }
         do throws(BluetoothError) {
             if !links.isEmpty { try await prepareLink(operation) }
         } catch {
-            dialogs.agent = before.agent
+            self.agent = before.agent
             throw error
         }
         setIncoming(incoming)
@@ -104,13 +104,13 @@ final class Pairings: PairingReceiver {
     /// Applies the settings and the bonds' keys to the host, if pairing is this program's responsibility.
     nonisolated(nonsending) func prepare(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
         guard isOwn else { return }
-        await keys.bonds.load()
+        await bonds.load()
         try await apply(operation)
     }
 
     private nonisolated(nonsending) func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
         do {
-            try await host.apply().value(operation, timeout: nil, on: keys.bonds.loop)
+            try await host.apply().value(operation, timeout: nil, on: loop)
         } catch {
             throw error.about(operation)
         }
@@ -120,7 +120,7 @@ final class Pairings: PairingReceiver {
     nonisolated(nonsending) func removeUnstored(_ peer: BluetoothAddress) async {
         guard isOwn else { return }
         let call = host.removeKeys(of: peer, disconnect: false)
-        try? await call.value(.init("pair", peer: peer), timeout: nil, on: keys.bonds.loop)
+        try? await call.value(.init("pair", peer: peer), timeout: nil, on: loop)
     }
 
     /// Applies the settings for a link that is about to be made, which begins with them, if an agent answers what its peer
@@ -152,7 +152,7 @@ final class Pairings: PairingReceiver {
     var canAuthenticate: Bool { settings.ioCapability != .noInputNoOutput }
 
     /// Whether the agent permits no pairing without a number.
-    var refusesJustWorks: Bool { dialogs.agent.refusesJustWorks }
+    var refusesJustWorks: Bool { agent.refusesJustWorks }
 
     /// Whether keys are stored.
     var isBondable: Bool { settings.isBondable }
@@ -170,7 +170,14 @@ final class Pairings: PairingReceiver {
 
     /// Returns whether the bond of a pairing would find room, or none would be made.
     private func hasRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
-        !isBondable || keys.haveRoom(addresses, forAuthenticated: isAuthenticated)
+        !isBondable || addresses.all.contains { bonds.bond(with: $0) != nil }
+            || bonds.hasRoom(forAuthenticated: isAuthenticated)
+    }
+
+    /// The bond that a pairing with a link's peer would replace, where the bonds of this program are those that count.
+    private func bond(_ addresses: LinkAddresses) -> Bond? {
+        guard ![.daemon, .notPermitted].contains(bonds.status) else { return nil }
+        return addresses.all.lazy.compactMap { [bonds] in bonds.bond(behind: $0) }.first
     }
 
     // MARK: Out-of-band data
@@ -206,7 +213,7 @@ final class Pairings: PairingReceiver {
         outOfBand.insert(peer)
         do {
             return try await host.setOutOfBandData(data, of: peer)
-                .value(operation, timeout: nil, on: keys.bonds.loop)
+                .value(operation, timeout: nil, on: loop)
         } catch {
             removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer))
             throw error.about(operation)
@@ -224,67 +231,74 @@ final class Pairings: PairingReceiver {
 
     func receive(_ event: PairingEvent) {
         switch event {
+        case .security(let event, let channel):
+            if let link = links.link(of: channel) { link.protection.securityChanged(event, link) }
         case .question(let question, let peer): handle(question, peer)
         case .failed(let peer, let failure):
-            let failed = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
+            let link = links.link(to: peer)
+            let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
             // The peer may refuse the pairing before this side is asked.
-            dialogs.agreed.remove(peer)
-            if isEncrypting(failed) { keys.bonds.hostLacksKey(of: keys.bond(failed)?.identity ?? peer) }
-            links.report(peer, .failed(failure))
-            endDialogs(LinkAddresses(connected: peer, known: peer))
-            removeOutOfBandData(of: LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
+            agreed.remove(peer)
+            if questions.encrypting.contains(addresses) { bonds.hostLacksKey(of: bond(addresses)?.identity ?? peer) }
+            if let link { link.protection.pairingFailed(link, failure) }
+            endDialogs(addresses)
+            removeOutOfBandData(of: addresses)
         case .keys(let keys, let isStored): keysWereMade(keys, isStored: isStored)
-        case .keysForgotten(let peer): keys.bonds.isForgotten(peer)
-        case .linkEnded: keys.bonds.linkHasEnded()
+        case .keysForgotten(let peer): bonds.isForgotten(peer)
+        case .linkEnded: bonds.linkHasEnded()
         }
     }
 
     private func keysWereMade(_ made: PeerKeys, isStored: Bool) {
         let peer = made.identity
+        let link = links.link(to: peer)
+        let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
         // Its link may have ended.
-        let isAgreed = dialogs.agreed.haveMadeKey(of: peer, made.privateAddress, at: dialogs.now)
+        let isAgreed = agreed.haveMadeKey(of: peer, made.privateAddress, at: loop.now)
         if isStored {
-            keys.bonds.addKeys(made, isOwn: isAgreed)
-        } else if isAgreed || links.connectedAddress(of: peer) != nil, case .ours = host.authority {
-            keys.bonds.keyIsNotBonded(of: peer)
+            bonds.addKeys(made, isOwn: isAgreed)
+        } else if isAgreed || link != nil, case .ours = host.authority {
+            bonds.keyIsNotBonded(of: peer)
         }
-        let addresses = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
         endDialogs(addresses)
-        links.report(peer, .keyMade(isStored: isStored))
+        // A device can claim the identity of another: its key is no matter of a link with the bond's key.
+        if let link, !link.bondedPeer.isBonded(link) || link.protection.isPairing {
+            link.protection.keyWasMade(isStored: isStored)
+        }
         removeOutOfBandData(of: addresses)
     }
 
     private func handle(_ question: PairingQuestion, _ peer: BluetoothAddress) {
         // The links of other programs are theirs to pair; a program with the authority over pairing handles all links.
         if case .others = host.authority { return }
-        let connected = links.connectedAddress(of: peer)
-        let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
-        let isOwnPairing = questions.isOwnPairing(addresses)
-        guard connected != nil || isOwnPairing || isEncrypting(addresses) else {
-            if incoming == .accepted, !dialogs.hold(question, peer) {
-                log.debug("pairing questions about links of other programs are dropped")
+        let link = links.link(to: peer)
+        let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
+        let isOwnPairing = questions.own.contains(addresses)
+        let isEncrypting = questions.encrypting.contains(addresses)
+        guard link != nil || isOwnPairing || isEncrypting else {
+            if incoming == .accepted, !questions.hold(question, peer, at: loop.now) {
+                bonds.log.debug("pairing questions about links of other programs are dropped")
             }
             return
         }
-        let (isRaised, isConfirmed) = links.pairingAsked(peer)
-        let bond = keys.bond(addresses)
+        let (isRaised, isConfirmed) = link.map { $0.protection.pairingAsked($0) } ?? (false, false)
+        let bond = bond(addresses)
         let request = PairingRequest(
             peer: peer, adapter: adapter.information.name, isInitiatedHere: isOwnPairing || isRaised,
             bond: isConfirmed ? nil : bond)
-        log.debug("pairing asks", metadata: ["peer": "\(peer)"])
-        let lostKey = isEncrypting(addresses) && (connected == nil || isRaised)
-        if lostKey { keys.bonds.hostLacksKey(of: bond?.identity ?? peer) }
+        bonds.log.debug("pairing asks", metadata: ["peer": "\(peer)"])
+        let lostKey = isEncrypting && (link == nil || isRaised)
+        if lostKey { bonds.hostLacksKey(of: bond?.identity ?? peer) }
         let verdict: PairingQuestions.Verdict =
             lostKey ? .refuse(.keyMissing) : verdict(on: question, request, addresses, bond)
         // The agent shows the number to enter, and gives no answer.
         if case .ask = verdict, !question.wantsAnswer {
-            dialogs.agreed.add(peer, at: dialogs.now)
-            links.report(peer, .answered(agrees: true))
+            agrees(to: peer)
         }
-        dialogs.update { $0.asked(question, request, verdict, at: $1) }
+        perform(questions.asked(question, request, verdict, at: loop.now))
         if case .refuse(.insufficientLevel) = verdict, !request.isInitiatedHere {
             // Perhaps the link began with another program's settings: the next one has these.
-            keys.bonds.notice(
+            bonds.notice(
                 "a pairing without a number is refused, and the link ends; the next may have one", of: peer)
             if isOwn { host.apply() }
             abort(addresses)
@@ -297,11 +311,11 @@ final class Pairings: PairingReceiver {
         // There is no question with the data: the device does not use them, or an attacker prevents it.
         if hasOutOfBandData(addresses) { return .refuse(.outOfBandDataRejected) }
         if let bond, refusesReplacement(of: bond, question, request) {
-            keys.bonds.reportRefusal(of: bond.identity, .keyMissing)
+            bonds.reportRefusal(of: bond.identity, .keyMissing)
             return .refuse(.keyMissing)
         }
         if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
-            keys.bonds.reportRefusal(of: request.peer)
+            bonds.reportRefusal(of: request.peer)
             return .refuse(.bondStoreFull)
         }
         if case .confirm = question, refusesJustWorks { return .refuse(.insufficientLevel) }
@@ -317,31 +331,53 @@ final class Pairings: PairingReceiver {
         if case .confirm = question, bond.isAuthenticated { return true }
         guard request.bond != nil, request.isInitiatedHere else { return false }
         // The host was to encrypt the link with the key of the bond, and has lost it.
-        keys.bonds.hostLacksKey(of: bond.identity)
+        bonds.hostLacksKey(of: bond.identity)
         return true
     }
 
-    // MARK: Links
+    // MARK: Asking the agent
 
-    /// Marks pairings with a device as this program's own while `body` runs, such as the opening of a channel, which
-    /// may make the host pair.
-    nonisolated(nonsending) func allowingPairing<Value>(
-        with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
-    ) async throws(BluetoothError) -> Value {
-        try await dialogs.markingOwnPairing(with: peer, body)
+    private func perform(_ actions: [PairingQuestions.Action]) {
+        for action in actions {
+            switch action {
+            case .ask(let call, let question, let request): ask(call, question, request)
+            case .cancel(let call): calls[call]?.cancel()
+            case .reply(let answer, let question, let peer):
+                if answer != .no { agrees(to: peer) }
+                host.reply(answer, to: question, peer)
+            case .disconnect(let peer): host.disconnect(peer, connectedAs: peer)
+            }
+        }
+        guard let moment = questions.nextMoment else {
+            timer?.cancel()
+            return
+        }
+        if timer == nil { timer = loop.makeTimer(of: self) { $0.perform($0.questions.late(at: $0.loop.now)) } }
+        timer?.set(at: moment)
     }
 
-    /// Marks a bonded device as connected to with the key of its bond, until ``endEncrypting(_:)``: a pairing means that
-    /// the host has lost the key.
-    func beginEncrypting(_ peer: BluetoothAddress) { encrypting[peer, default: 0] += 1 }
-
-    func endEncrypting(_ peer: BluetoothAddress) {
-        let count = (encrypting[peer] ?? 1) - 1
-        encrypting[peer] = count > 0 ? count : nil
+    private func agrees(to peer: BluetoothAddress) {
+        agreed.add(peer, at: loop.now)
+        links.link(to: peer)?.protection.agrees()
     }
 
-    private func isEncrypting(_ addresses: LinkAddresses) -> Bool {
-        addresses.all.contains { encrypting[$0] != nil }
+    private func ask(_ call: PairingQuestions.Call, _ question: PairingQuestion, _ request: PairingRequest) {
+        let returned = LoopBound<(PairingAnswer) -> Void>(
+            { [weak self] answer in
+                guard let self else { return }
+                calls[call] = nil
+                if answer == .no, let bond = request.bond { bonds.reportRefusal(of: bond.identity, .notConfirmed) }
+                perform(questions.answered(call, answer, of: request.peer, at: loop.now))
+            }, on: loop)
+        calls[call] = Task(executorPreference: loop) { [agent, log = bonds.log] in
+            var answer = PairingAnswer.no
+            do {
+                answer = try await question.answer(of: agent, request)
+            } catch {
+                log.debug("the pairing agent threw: \(type(of: error))", metadata: ["peer": "\(request.peer)"])
+            }
+            returned.value(answer)
+        }
     }
 
     /// Asks the agent to confirm a pairing that this program is about to begin; throws if it refuses or is out of time.
@@ -351,29 +387,57 @@ final class Pairings: PairingReceiver {
         _ answer: Promise<Bool, BluetoothError>
     ) async throws(BluetoothError) {
         let request = PairingRequest(peer: peer, adapter: adapter.information.name, isInitiatedHere: true)
-        try await dialogs.askFirst(request, operation, until: deadline, answer)
+        guard let call = questions.beginCall() else { throw .pairing(operation, .notConfirmed) }
+        let limit = loop.now.advanced(by: PairingQuestions.answerLimit)
+        let returned = LoopBound<() -> Void>({ [weak self] in self?.questions.endCall(call) }, on: loop)
+        let task = Task(executorPreference: loop) { [agent] in
+            answer.succeed((try? await agent.confirmPairing(request)) ?? false)
+            returned.value()
+        }
+        defer { task.cancel() }
+        var isConfirmed = false
+        do {
+            isConfirmed = try await answer.value(
+                operation, timeout: loop.now.duration(to: min(limit, deadline ?? limit)), on: loop)
+        } catch {
+            // Only the agent's time limit counts as a refusal, not the caller's.
+            guard error.code == .timedOut, deadline.map({ loop.now < $0 }) ?? true else { throw error }
+        }
+        if !isConfirmed { throw .pairing(operation, .notConfirmed) }
     }
+
+    // MARK: Links
+
+    /// Marks pairings with a device as this program's own while `body` runs, such as the opening of a channel, which
+    /// may make the host pair.
+    nonisolated(nonsending) func allowingPairing<Value>(
+        with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
+    ) async throws(BluetoothError) -> Value {
+        questions.own.begin(peer)
+        defer { questions.own.end(peer) }
+        return try await body()
+    }
+
+    /// Marks a bonded device as connected to with the key of its bond, until ``endEncrypting(_:)``: a pairing means that
+    /// the host has lost the key.
+    func beginEncrypting(_ peer: BluetoothAddress) { questions.encrypting.begin(peer) }
+
+    func endEncrypting(_ peer: BluetoothAddress) { questions.encrypting.end(peer) }
 
     /// Handles the held question about a link that this program has accepted.
     func resolveHeldQuestions(for addresses: LinkAddresses) {
         for peer in addresses.all {
-            if let question = dialogs.release(peer) { handle(question, peer) }
+            if let question = questions.release(peer, at: loop.now) { handle(question, peer) }
         }
     }
 
-    /// Returns whether there is a dialog with a link's peer.
-    func isPairing(_ addresses: LinkAddresses) -> Bool { questions.isPairing(addresses) }
-
-    /// The reason why this side has refused the pairing on a link; nil if it has not.
-    func refusal(_ addresses: LinkAddresses) -> PairingFailure? { questions.refusal(addresses) }
-
     /// Removes the dialogs of a link that has ended or is encrypted.
-    func endDialogs(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }
+    func endDialogs(_ addresses: LinkAddresses) { perform(questions.end(addresses)) }
 
     /// Ends a pairing on this side: refuses its open question and has the host end the link, which the host might
     /// otherwise keep up as long as the pairing lasts.
     func abort(_ addresses: LinkAddresses) {
-        dialogs.update { $0.abort(addresses, at: $1) }
+        perform(questions.abort(addresses, at: loop.now))
         host.disconnect(addresses.known, connectedAs: addresses.connected)
     }
 }
