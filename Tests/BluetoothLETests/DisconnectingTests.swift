@@ -25,6 +25,16 @@ import BluetoothLE
         }
     }
 
+    @Test func theAdapterNeedNotBeRetained() async throws {
+        try await Fixture.run { fixture in
+            let peripheral = try fixture.makePeripheral()
+            let connection = try await Adapter.open(on: fixture.kernel).connect(to: peripheral.address)
+            let time = await fixture.duration { await connection.disconnect(timeout: .seconds(60)) }
+            #expect(fixture.kernel.links(adapter: 0).isEmpty)
+            #expect(time < .milliseconds(2600), "\(time)")
+        }
+    }
+
     @Test func theProgramsSideEndsAtOnce() async throws {
         try await Self.run { fixture, _, _, connection in
             let ending = fixture.begin { await connection.disconnect() }

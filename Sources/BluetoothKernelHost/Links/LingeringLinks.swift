@@ -141,13 +141,11 @@ package final class LingeringLinks {
             }
             return true
         }
-        endDepartures { $0.call.isResolved }
-        for departure in departures where departure.limit <= now {
-            controller.health.report(.linkStalled(departure.peer), isCertain: false)
-        }
-        endDepartures { $0.limit <= now }
+        let stalled = departures.filter { $0.limit <= now && !$0.call.isResolved }
+        endDepartures { $0.limit <= now || $0.call.isResolved }
         let moments = waiting.compactMap { next in ending(of: next.peer).map { $0.until ?? next.patience } }
         loop.set(&timer, to: (moments + departures.map(\.limit)).min(), of: self) { $0.advance() }
+        for departure in stalled { controller.health.report(.linkStalled(departure.peer), isCertain: false) }
     }
 
     /// Continues the connects that a change concerns.

@@ -6,6 +6,9 @@ extension Link {
     /// Closes the link from this side, and waits until it is down.
     nonisolated(nonsending) func disconnect(timeout: Duration) async {
         guard timeout > .zero, isConnected else { return disconnect() }
+        // The link releases the host, which resolves the promise.
+        let adapter = adapter
+        defer { withExtendedLifetime(adapter) {} }
         let down = Promise<Void, BluetoothError>()
         disconnect(whenDown: down)
         _ = try? await down.value(.init("disconnect", peer: peer), timeout: timeout, on: loop)
