@@ -169,7 +169,7 @@ struct MutationTests {
         }
     }
 
-    /// Iterates over a list and compares the number of entries with `count`.
+    /// Iterates over a list and compares the number of entries with `count`, or their bytes with the PDU's.
     private func walk(_ pdu: borrowing ATTServerPDU, _ bytes: [UInt8]) {
         var expected = 0
         var found = 0
@@ -192,8 +192,12 @@ struct MutationTests {
                 expected += entry.value.byteCount <= entry.length ? 1 : 1000
             }
         case .multipleHandleValueNotification(var list):
-            while list.next() != nil { found += 1 }
-            expected = found
+            var rest = bytes.count - 1
+            while let entry = list.next() {
+                found += 1
+                rest -= 4 + entry.value.byteCount
+            }
+            expected = rest == 0 ? found : -1
         default: return
         }
         if found != expected || found == 0 { Issue.record("\(bytes.hexadecimal): \(found) of \(expected) entries") }

@@ -18,6 +18,10 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
         }
         try reader.finish()
     } catch {
+        let count = records.count
+        reader.append(file)
+        let isOver = (try? reader.read { records.append($0) }) != nil
+        #expect(isOver && records.count == count, "nothing follows an error")
         return (records, reader.format, error)
     }
     return (records, reader.format, nil)
@@ -78,6 +82,7 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
     @Test(
         arguments: [
             ("", .empty), ("62", .truncated(record: 0, offset: 0, needed: 16, available: 1)),
+            ("6274736E6F6F70", .truncated(record: 0, offset: 0, needed: 16, available: 7)),
             ("6274736E6F6F7000 00000001 0000", .truncated(record: 0, offset: 0, needed: 16, available: 14)),
             ("6274736E6F6F7001 00000001 000007D1", .unknownFormat(hex("6274736E6F6F7001"))),
             ("6274736E6F6F7000 00000002 000007D1", .unsupportedVersion(2)),

@@ -31,6 +31,7 @@ final class TemporaryFile: Sendable {
         try reader.read { record in
             if case .packet(let kind) = record.kind { packets.append((kind, record.adapter, record.payload)) }
         }
+        try reader.finish()
         return packets
     }
 }

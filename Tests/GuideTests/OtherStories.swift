@@ -46,6 +46,7 @@ import Testing
             var kinds: Set<CaptureRecord.Kind> = []
             reader.append(bytes)
             try reader.read { kinds.insert($0.kind) }
+            try reader.finish()
             #expect(kinds.isSuperset(of: [.packet(.newIndex), .packet(.controlCommand), .packet(.controlEvent)]))
         }
     }

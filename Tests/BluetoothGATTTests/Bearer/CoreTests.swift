@@ -46,6 +46,7 @@ import Testing
         bearer.indicate("02", "I")
         bearer.indicate("03", "J")
         #expect(bearer.run() == ["1D060002", "1B060001", "indication timer on"])
+        #expect(bearer.receive("0A 0300") == ["0B54657374"], "requests do not wait for a confirmation")
         #expect(bearer.receive("1E") == ["1D060003", "indication timer on"])
         #expect(bearer.receive("1E") == ["indication timer off"])
         #expect(bearer.endings.list.suffix(3) == ["N: sent", "I: confirmed", "J: confirmed"])
