@@ -70,6 +70,7 @@ import Testing
                 return
             }
             #expect(reason.disconnectReason == .authentication)
+            #expect(reason.pairingFailure == .rejected)
             #expect(reason.cause == .kernel(KernelError("encrypt", .timedOut)))
         }
     }

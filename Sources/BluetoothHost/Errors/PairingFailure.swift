@@ -105,4 +105,12 @@ extension BluetoothError {
         error.pairingFailure = failure
         return error
     }
+
+    /// The error of a link's end that a failed pairing explains.
+    package func explained(by failure: PairingFailure) -> BluetoothError {
+        var error = self
+        (error.pairingFailure, error.remedy) = (failure, failure.remedy)
+        error.message = "\(failure.sentence) The link is closed."
+        return error
+    }
 }

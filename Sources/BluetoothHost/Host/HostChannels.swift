@@ -104,7 +104,7 @@ package protocol ChannelReceiver: AnyObject {
     func channelIsWritable()
 
     /// The channel has ended, or could not be opened, and all packets that arrived before were passed. The last call, made
-    /// once, when the reason is known.
+    /// once, when the reason is known: with ``BluetoothError/pairingFailure`` if pairing or encryption has failed.
     func channelEnded(_ reason: BluetoothError)
 }
 

@@ -111,8 +111,6 @@ package enum PairingEvent: Sendable {
 /// An event of a link's security. After ``HostChannel/raiseSecurity(to:isBegun:)`` one of the last three follows, where
 /// encryption has its security.
 package enum SecurityEvent: Hashable, Sendable {
-    /// The link's attribute channel has ended; if that was due to pairing, for this reason.
-    case ending(PairingFailure)
     /// The host has begun to raise the security, which cannot be withdrawn any longer.
     case began
     /// The link is encrypted: with the security that was asked for, as far as the peer goes along, and can be used; or, at

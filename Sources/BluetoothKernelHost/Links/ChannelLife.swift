@@ -88,6 +88,9 @@ final class ChannelLife {
 
     private var isAttributeChannel: Bool { channel == .attribute }
 
+    /// The peer's address at the beginning of the link, and the present one.
+    private var addresses: [BluetoothAddress] { [peer, socket?.peer ?? peer] }
+
     /// Sets the receiver of an open channel, and the recorder of its link.
     func begin(_ receiver: any ChannelReceiver, _ recorder: AdapterTrace?, isCentral: Bool) {
         guard case .open = phase else { return }
@@ -151,7 +154,6 @@ final class ChannelLife {
         while passPacket() {}
         guard receiver != nil else { return end() }
         let (own, isCertain) = ending(error)
-        reportEndOfPairing()
         phase = .ended(own, nil)
         let reason =
             isCertain
@@ -191,7 +193,7 @@ final class ChannelLife {
 
     private func endPairing() {
         guard isAttributeChannel, let pairings else { return }
-        for address in [peer, socket?.peer ?? peer] { pairings.ends(address) }
+        for address in addresses { pairings.ends(address) }
     }
 
     /// Whether the channel is open.
@@ -214,11 +216,12 @@ final class ChannelLife {
     private func ending(_ error: KernelError) -> (BluetoothError, isCertain: Bool) {
         switch phase {
         case .connecting(let request, _): return (openingFailed(request, error), links == nil)
-        case .encrypting where error == .notEncrypted: return (.notEncrypted(peer), true)
         case .draining: return (.disconnected(peer, error), true)
         case .open, .securing, .encrypting, .ended, .over: break
         }
-        let own = link.map { explained($0.reasonOfEnd(peer, error)) } ?? reason(error)
+        let isLate = error == .notEncrypted
+        var own = isLate ? .notEncrypted(peer) : link.map { explained($0.reasonOfEnd(peer, error)) } ?? reason(error)
+        if isAttributeChannel, let pairings { own = pairings.explained(own, addresses) }
         // The peer's own reason is certain, and so is the end of an earlier link.
         let isCertain = own.cause == .controller(.remoteUserTerminatedConnection) || own.code == .connectionFailed
         return (own, isCertain || links == nil)
@@ -322,7 +325,7 @@ final class ChannelLife {
 
     private func checkEnd(_ event: SecurityEvent?) {
         switch event {
-        case nil, .ending, .began, .encrypted(nil): break
+        case nil, .began, .encrypted(nil): break
         case .encrypted:
             phase = .open
             pairings?.ends(socket?.peer ?? peer)
@@ -335,15 +338,6 @@ final class ChannelLife {
     private func raiseIsOff() {
         phase = .open
         if waitsForEncryption() { socket?.notifyWhenWritable() }
-    }
-
-    /// Reports the failure of a pairing that may be the reason for the channel's end.
-    private func reportEndOfPairing() {
-        guard isAttributeChannel, isInUse, let pairings else { return }
-        var since: KernelInstant?
-        if case .securing(let raise) = phase { since = raise.lastProgress }
-        let now = socket?.peer ?? peer
-        report(.ending(pairings.failure(now == peer ? [peer] : [peer, now], since: since)))
     }
 
     /// Records the end of encryption: the kernel reports the link's handle again, which it does not meanwhile.

@@ -56,7 +56,7 @@ final class PairingStream {
             for peer in [made.identity, made.privateAddress].compactMap(\.self) { ends(peer) }
             report(.keys(made, isStored: isStored))
         case .failed(let peer, _):
-            let failure = failure([peer], since: raising(peer).last?.lastProgress)
+            let failure = failure([peer])
             ends(peer)
             report(.failed(peer, failure))
         case .keysForgotten(let peer):
@@ -85,15 +85,27 @@ final class PairingStream {
         raising.compactMap(\.object).filter { $0.peer == peer }
     }
 
-    /// The reason why pairing has not protected a link as required.
-    ///
-    /// - Parameters:
-    ///   - addresses: the peer's, that of the link's beginning first.
-    ///   - since: the time of the last progress, for a pairing without questions.
-    func failure(_ addresses: [BluetoothAddress], since: KernelInstant?) -> PairingFailure {
+    /// The reason why pairing has not protected a link as required, by the peer's addresses, that of the link's beginning
+    /// first.
+    private func failure(_ addresses: [BluetoothAddress]) -> PairingFailure {
+        let since = addresses.flatMap(raising).last?.lastProgress
         let failure = courses.failure(addresses, since: since, hasKey: keys.exist(addresses), at: loop.now)
         let hasData = addresses.contains { outOfBandData[$0] != nil }
         return failure == .rejected && hasData ? .outOfBandDataRejected : failure
+    }
+
+    /// The reason of a link's end, with the failure of pairing or encryption, if that explains it.
+    func explained(_ reason: BluetoothError, _ addresses: [BluetoothAddress]) -> BluetoothError {
+        let failure = failure(addresses)
+        let isRaised = addresses.flatMap(raising).contains(where: \.isUnderWay)
+        // The kernel ends a stalled pairing, and a link whose peer has no key, without a specific reason; for the latter
+        // most controllers report only that the local host ended it.
+        return switch (reason.disconnectReason, failure) {
+        case (.authentication?, _): reason.explained(by: failure)
+        case (.adapterOff?, _), (.adapterRemoved?, _): reason
+        case (_, .timedOut), (.localHost?, .keyMissing): isRaised ? reason.explained(by: failure) : reason
+        default: reason
+        }
     }
 }
 

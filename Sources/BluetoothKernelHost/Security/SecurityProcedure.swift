@@ -141,6 +141,9 @@ final class SecurityRaise {
     /// The time of the last progress.
     var lastProgress: KernelInstant { state.lastProgress }
 
+    /// Whether the kernel is raising the security.
+    var isUnderWay: Bool { [.underWay, .begunWithLink].contains(state.phase) }
+
     func begin() -> SecurityEvent? { perform(state.begin()) }
 
     func timerFired() -> SecurityEvent? { perform(state.timerFired()) }

@@ -60,8 +60,6 @@ final class LinkProtection {
     private(set) var changeCount: UInt64 = 0
     /// The failure of the last pairing that the peer began.
     private var lastFailure: PairingFailure?
-    /// The failure that is the reason for the end of the channel, if pairing is.
-    private var failureAtEnd: PairingFailure?
     /// Whether there was a pairing, or an attempt: encryption is no proof then that the peer has the bond's key.
     private(set) var hasPaired = false
     /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.
@@ -225,7 +223,6 @@ final class LinkProtection {
     func securityChanged(_ event: SecurityEvent?, _ link: Link) {
         switch event {
         case nil: break
-        case .ending(let failure): failureAtEnd = failure
         case .began: raise?.phase = .underWay
         case .encrypted(nil): link.bondedPeer.linkIsEncrypted(link)
         case .encrypted(let security?):
@@ -320,35 +317,26 @@ final class LinkProtection {
         link.pairings?.abort(link.addresses)
         // The host may have another device's address for the peer.
         if failure == .identityClaimed { link.hostLink?.disconnect() }
-        var reason = BluetoothError(
-            .disconnected, .init("raise the security level", peer: link.peer),
-            "\(sentence ?? failure.sentence) The link is closed.", remedy: failure.remedy,
-            isRetryable: failure.isRetryable,
-            disconnectReason: .authentication)
-        reason.pairingFailure = failure
+        // Else an earlier failure would take its place.
+        lastFailure = nil
+        var reason = BluetoothError.pairing(Self.operation(link), failure)
+        (reason.code, reason.disconnectReason) = (.disconnected, .authentication)
+        reason.message = "\(sentence ?? failure.sentence) The link is closed."
         link.finish(reason)
     }
 
-    /// Adds the pairing failure to the reason of a link's end, if pairing explains it.
+    /// The reason of a link's end, with what this side alone knows: its own refusal, or an earlier failure, which takes the
+    /// place of the host's, and that it was raising the security.
     func explaining(_ reason: BluetoothError, _ link: Link) -> BluetoothError {
-        guard reason.pairingFailure == nil, reason.disconnectReason != .local else { return reason }
-        let isAuthentication = reason.disconnectReason == .authentication
         let isUnderWay = raise?.isUnderWay == true
-        guard isAuthentication || isUnderWay else { return reason }
-        var reason = reason
-        var failure = isUnderWay ? nil : lastFailure
-        failure = failure ?? link.pairings?.questions.refusal(link.addresses) ?? failureAtEnd ?? .rejected
-        // The host ends a stalled pairing, and a link whose peer has no key, without a specific reason; for the latter
-        // most controllers report only that the local host ended it.
-        let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
-        let isByKernel =
-            failure == .timedOut && !isByAdapter || failure == .keyMissing && reason.disconnectReason == .localHost
-        let isLost = !isAuthentication && !isByKernel
-        reason.pairingFailure = isLost ? .linkLost : failure
-        if let failure = reason.pairingFailure, !isLost {
-            reason.message = "\(failure.sentence) The link is closed."
-            reason.remedy = failure.remedy ?? reason.remedy
+        let refusal = link.pairings?.questions.refusal(link.addresses)
+        let own = isUnderWay ? refusal : lastFailure ?? refusal
+        // The host may just end a link whose pairing is refused.
+        if let own, reason.pairingFailure != nil || isUnderWay && reason.disconnectReason == .localHost {
+            return reason.explained(by: own)
         }
+        var reason = reason
+        if isUnderWay, reason.disconnectReason != .local { reason.pairingFailure = reason.pairingFailure ?? .linkLost }
         return reason
     }
 }
