@@ -40,9 +40,9 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BluetoothLE", "BluetoothATT", "BluetoothLoop", "BluetoothKernelHost",
-                "BluetoothSimulation", "BluetoothSystem",
-                log,
+                "CCoreBluetooth", "BluetoothLE", "BluetoothHost", "BluetoothATT", "BluetoothGATT", "BluetoothLoop",
+                "BluetoothKernelHost", "BluetoothPrimitives", "BluetoothSimulation", "BluetoothSockets",
+                "BluetoothSystem", log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .target(
@@ -124,7 +124,8 @@ let package = Package(
         // The kernel seam, and the two kernels below it.
         floor("BluetoothSockets", on: ["BluetoothLoop", "BluetoothPrimitives"]),
         floor(
-            "BluetoothLinux", on: ["BluetoothSockets", "BluetoothPrimitives", "BluetoothSystem", "CBluetoothSockets"]),
+            "BluetoothLinux",
+            on: ["BluetoothSockets", "BluetoothLoop", "BluetoothPrimitives", "BluetoothSystem", "CBluetoothSockets"]),
         floor(
             "BluetoothSimulation",
             on: [
@@ -158,44 +159,45 @@ let package = Package(
                 "BluetoothLE", "BluetoothHost", "BluetoothSockets", "BluetoothLoop", "BluetoothPrimitives",
                 "BluetoothAdvertising",
             ]),
-        floor("LINBLE", on: ["BluetoothLE", "BluetoothLoop"]),
+        floor("LINBLE", on: ["BluetoothLE", "BluetoothHost", "BluetoothGATT", "BluetoothLoop", "BluetoothPrimitives"]),
         floor(
             "LINBLESimulation",
             on: [
-                "LINBLE", "BluetoothSimulation", "BluetoothPrimitives", "BluetoothLoop", "BluetoothATT",
-                "BluetoothGATT",
-                "BluetoothAdvertising",
+                "LINBLE", "BluetoothLE", "BluetoothHost", "BluetoothSimulation", "BluetoothPrimitives",
+                "BluetoothLoop", "BluetoothATT", "BluetoothGATT", "BluetoothAdvertising",
             ]),
 
-        // Programs.
+        // Programs. Each names all modules whose values it stores, also those that BluetoothLE passes on: a module is
+        // compiled anew only when one that it names has changed.
         .systemLibrary(name: "CTerminal", path: "Examples/CTerminal"),
         .target(
-            name: "LINBLESample", dependencies: ["BluetoothLE", "LINBLE", "LINBLESimulation"],
+            name: "LINBLESample", dependencies: ["BluetoothLE", "BluetoothHost", "LINBLE", "LINBLESimulation"],
             path: "Examples/LINBLESample", swiftSettings: settings),
         .target(
             name: "ExampleSupport",
             dependencies: [
-                "BluetoothLE", "BluetoothGateway", "BluetoothAdvertising", "BluetoothDeviceFile", "BluetoothJSON",
-                "BluetoothPrimitives", "BluetoothSimulation", "BluetoothSystem", "LINBLE", "LINBLESample",
-                "LINBLESimulation", "CTerminal", arguments, log,
+                "BluetoothLE", "BluetoothHost", "BluetoothGateway", "BluetoothAdvertising", "BluetoothDeviceFile",
+                "BluetoothJSON", "BluetoothPrimitives", "BluetoothSimulation", "BluetoothSystem", "LINBLE",
+                "LINBLESample", "LINBLESimulation", "CTerminal", arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(
             name: "ble",
             dependencies: [
-                "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothCapture", "BluetoothDeviceFile",
-                "BluetoothGateway", "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation",
-                "LINBLE",
+                "ExampleSupport", "BluetoothLE", "BluetoothHost", "BluetoothAdvertising", "BluetoothATT",
+                "BluetoothCapture", "BluetoothDeviceFile", "BluetoothGateway", "BluetoothJSON", "BluetoothHCI",
+                "BluetoothPrimitives", "BluetoothSimulation", "LINBLE", arguments,
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
-            name: "linble", dependencies: ["ExampleSupport", "LINBLESample"], path: "Examples/linble",
-            swiftSettings: settings),
+            name: "linble",
+            dependencies: ["ExampleSupport", "BluetoothLE", "BluetoothHost", "LINBLE", "LINBLESample", arguments],
+            path: "Examples/linble", swiftSettings: settings),
 
         // The README's.
         .executableTarget(
-            name: "FirstProgram", dependencies: ["BluetoothLE", "BluetoothSimulation"], path: "Examples/FirstProgram",
-            swiftSettings: settings),
+            name: "FirstProgram", dependencies: ["BluetoothLE", "BluetoothHost", "BluetoothSimulation"],
+            path: "Examples/FirstProgram", swiftSettings: settings),
 
         // Tests.
         .target(
@@ -225,7 +227,10 @@ let package = Package(
         tests(of: "BluetoothKernelHost", with: ["BluetoothSimulation"]),
         tests(
             of: "BluetoothLE",
-            with: ["BluetoothGateway", "BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
+            with: [
+                "BluetoothGateway", "BluetoothHost", "BluetoothKernelHost", "BluetoothManagement",
+                "BluetoothSimulation",
+            ]),
         tests(
             of: "LINBLE",
             with: [
@@ -237,17 +242,17 @@ let package = Package(
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "BluetoothGateway", "BluetoothSystem", "BluetoothCapture", "BluetoothDeviceFile",
-                "BluetoothHCI", "LINBLE", "BluetoothManagement", "BluetoothSimulation", "LINBLESimulation",
-                "TestSupport",
+                "BluetoothLE", "BluetoothHost", "BluetoothGateway", "BluetoothSystem", "BluetoothCapture",
+                "BluetoothDeviceFile", "BluetoothHCI", "LINBLE", "BluetoothManagement", "BluetoothSimulation",
+                "LINBLESimulation", "TestSupport",
             ],
             swiftSettings: testSettings),
         // The programs of Examples/Small, which is a package of its own, in one executable.
         .executableTarget(
             name: "SmallPrograms",
             dependencies: [
-                "BluetoothLE", "BluetoothAdvertising", "BluetoothSimulation", "BluetoothSockets", "BluetoothSystem",
-                "LINBLE",
+                "BluetoothLE", "BluetoothHost", "BluetoothAdvertising", "BluetoothSimulation", "BluetoothSockets",
+                "BluetoothSystem", "LINBLE",
             ] + coreBluetooth,
             path: "Tests/SmallPrograms", swiftSettings: testSettings),
         .testTarget(
