@@ -16,10 +16,10 @@ public struct ServiceDiscovery: ClientProcedure {
     /// The handles of the last service in the response.
     private var last: AttributeHandleRange?
 
-    /// A discovery of all primary services, or of the services with a UUID and declaration type, all or those of the
-    /// first response with any.
+    /// A discovery of all primary services, or of the services with a UUID and declaration type, all or, with
+    /// `isFirstOnly`, those of the first response with any.
     package init(uuid: BluetoothUUID? = nil, type: BluetoothUUID = .primaryService, isFirstOnly: Bool = false) {
-        (self.uuid, self.type, self.isFirstOnly) = (uuid, type, isFirstOnly)
+        (self.uuid, self.type, self.isFirstOnly) = (uuid, type, isFirstOnly && uuid != nil)
     }
 
     /// The range of the next request.
