@@ -18,6 +18,12 @@ let longName2 = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
                 "10 1500 FFFF 0028": "01 10 1500 0A",
             ], "1800 0001-0005; 1801 0006-0009; 180D 000A-000E; \(longName) 000F-0014"),
         Transcript(
+            "the first answer is enough only for a UUID", ServiceDiscovery(isFirstOnly: true),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0500 0018",
+                "10 0600 FFFF 0028": "11 14 0600 FFFF \(longUUID)",
+            ], "1800 0001-0005; \(longName) 0006-FFFF"),
+        Transcript(
             "a larger ATT_MTU brings more services in an answer", mtu: 247, ServiceDiscovery(),
             [
                 "10 0100 FFFF 0028": """
@@ -138,6 +144,9 @@ let longName2 = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
                 "06 0100 FFFF 0028 0F18": "07 0400 0700 0B00 0E00",
                 "06 0F00 FFFF 0028 0F18": "01 06 0F00 0A",
             ], "180F 0004-0007; 180F 000B-000E"),
+        Transcript(
+            "the first answer can be enough", ServiceDiscovery(uuid: 0x180F, isFirstOnly: true),
+            ["06 0100 FFFF 0028 0F18": "07 0400 0700"], "180F 0004-0007"),
         Transcript(
             "a 128-bit UUID just fits into the least ATT_MTU",
             ServiceDiscovery(uuid: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"),
