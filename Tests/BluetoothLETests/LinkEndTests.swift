@@ -13,9 +13,8 @@ import Testing
         arguments: [
             (0x13, DisconnectReason.remote), (0x14, .remoteLowResources), (0x15, .remotePowerOff), (0x16, .localHost),
             (0x08, .supervisionTimeout), (0x22, .supervisionTimeout), (0x3E, .failedToBeEstablished),
-            (0x05, .authentication),
-            (0x06, .authentication), (0x3D, .authentication), (0x3B, .parameters), (0x28, .parameters), (0x1F, .other),
-            (0xEE, .other),
+            (0x05, .authentication), (0x06, .authentication), (0x3D, .authentication), (0x3B, .parameters),
+            (0x28, .parameters), (0x1F, .other), (0xEE, .other),
         ] as [(UInt8, DisconnectReason)])
     func theControllersReasonIsReported(_ status: UInt8, _ reason: DisconnectReason) async throws {
         for isPrivileged in [true, false] {

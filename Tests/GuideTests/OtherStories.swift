@@ -42,8 +42,7 @@ import Testing
             defer { try? SystemFiles.remove(path) }
             try await CapturePage.capturingPackets()
             let bytes = try #require(try SystemFiles.read(path, limit: 1 << 20))
-            var reader = CaptureReader()
-            var kinds: Set<CaptureRecord.Kind> = []
+            var (reader, kinds) = (CaptureReader(), Set<CaptureRecord.Kind>())
             reader.append(bytes)
             try reader.read { kinds.insert($0.kind) }
             try reader.finish()
