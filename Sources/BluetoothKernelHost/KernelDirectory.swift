@@ -80,11 +80,10 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
 
     package func receive(_ notice: AdapterNotice) {
         switch notice {
-        case .added(let index): read(index)
-        case .removed(let index): lost(index)
-        case .settings(let index, let settings): change(index, to: settings)
-        case .unanswered, .discovering, .advertisingRemoved, .connected, .disconnected: break
-        case .pairing, .identityResolvingKey: break
+        case .event(let index, is ManagementIndexAdded): read(index)
+        case .event(let index, is ManagementIndexRemoved): lost(index)
+        case .event(let index, let event as ManagementNewSettings): change(index, to: event.value)
+        case .event, .unanswered, .connected, .pairing: break
         case .lost(let reason): finish(reason)
         }
     }

@@ -39,12 +39,19 @@ extension ManagementPacket {
         return try Event(reading: &reader)
     }
 
+    /// The event; nil for one without a type. Excess parameters are ignored.
+    ///
+    /// Throws when the event has too few parameters.
+    package func event() throws(TruncatedBytes) -> (any ManagementEvent)? {
+        var reader = ByteReader(parameters)
+        return try eventCode.known?.init(reading: &reader)
+    }
+
     /// The event's name and its parameters; for keys only their owner, and no secret number of pairing.
     ///
     /// Throws when a defined event has too few parameters.
     public func eventText() throws(TruncatedBytes) -> String {
-        var reader = ByteReader(parameters)
-        if let known = eventCode.known { return try known.text(&reader) }
+        if let event = try event() { return event.description }
         let text: String
         if let complete = try commandComplete() {
             text = complete.description
@@ -126,31 +133,31 @@ extension ManagementEventCode: CustomStringConvertible {
         0x0032: "Mesh Packet Transmit Complete",
     ]
 
-    /// The definition of the code's event; nil for one without a type.
-    var known: DescribedPacket<ManagementEventCode>? { Self.known.first { $0.definition.code == self } }
+    /// The type of the code's event; nil for one without a type.
+    var known: (any ManagementEvent.Type)? { Self.known.first { $0.code == self } }
 
     /// All events that have a type and own their parameters.
-    private static let known: [DescribedPacket<ManagementEventCode>] = [
-        DescribedPacket(ManagementCommandStatus.self),
-        DescribedPacket(ManagementControllerError.self),
-        DescribedPacket(ManagementIndexAdded.self),
-        DescribedPacket(ManagementIndexRemoved.self),
-        DescribedPacket(ManagementNewSettings.self),
-        DescribedPacket(ManagementNewLongTermKey.self),
-        DescribedPacket(ManagementDeviceDisconnected.self),
-        DescribedPacket(ManagementConnectFailed.self),
-        DescribedPacket(ManagementUserConfirmationRequest.self),
-        DescribedPacket(ManagementUserPasskeyRequest.self),
-        DescribedPacket(ManagementAuthenticationFailed.self),
-        DescribedPacket(ManagementDiscovering.self),
-        DescribedPacket(ManagementDeviceUnpaired.self),
-        DescribedPacket(ManagementPasskeyNotify.self),
-        DescribedPacket(ManagementNewIdentityResolvingKey.self),
-        DescribedPacket(ManagementNewSignatureResolvingKey.self),
-        DescribedPacket(ManagementDeviceAdded.self),
-        DescribedPacket(ManagementDeviceRemoved.self),
-        DescribedPacket(ManagementNewConnectionParameters.self),
-        DescribedPacket(ManagementAdvertisingAdded.self),
-        DescribedPacket(ManagementAdvertisingRemoved.self),
+    private static let known: [any ManagementEvent.Type] = [
+        ManagementCommandStatus.self,
+        ManagementControllerError.self,
+        ManagementIndexAdded.self,
+        ManagementIndexRemoved.self,
+        ManagementNewSettings.self,
+        ManagementNewLongTermKey.self,
+        ManagementDeviceDisconnected.self,
+        ManagementConnectFailed.self,
+        ManagementUserConfirmationRequest.self,
+        ManagementUserPasskeyRequest.self,
+        ManagementAuthenticationFailed.self,
+        ManagementDiscovering.self,
+        ManagementDeviceUnpaired.self,
+        ManagementPasskeyNotify.self,
+        ManagementNewIdentityResolvingKey.self,
+        ManagementNewSignatureResolvingKey.self,
+        ManagementDeviceAdded.self,
+        ManagementDeviceRemoved.self,
+        ManagementNewConnectionParameters.self,
+        ManagementAdvertisingAdded.self,
+        ManagementAdvertisingRemoved.self,
     ]
 }

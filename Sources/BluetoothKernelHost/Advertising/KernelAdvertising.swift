@@ -77,9 +77,9 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
     func receive(_ notice: AdapterNotice) {
         let own = index
         switch notice {
-        case .advertisingRemoved(own, let instance):
-            table.leftovers.remove(instance)
-            if let id = table.id(of: instance) { advance(id, .instanceRemoved) }
+        case .event(own, let event as ManagementAdvertisingRemoved):
+            table.leftovers.remove(event.value)
+            if let id = table.id(of: event.value) { advance(id, .instanceRemoved) }
         case .connected(own, isByPeer: true):
             // The event does not name the set to which the central has connected.
             for id in table.ids {
@@ -89,7 +89,7 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
                 advance(id, .resend)
             }
             applyPendingChanges()
-        case .disconnected(own):
+        case .event(own, is ManagementDeviceDisconnected):
             for id in table.ids { advance(id, .linkEnded) }
             applyPendingChanges()
         default: break

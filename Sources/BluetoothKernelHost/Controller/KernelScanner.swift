@@ -253,8 +253,8 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     }
 
     func receive(_ notice: AdapterNotice) {
-        guard case .discovering(commands.index, let types, let isOn) = notice else { return }
-        machine.discoveryChanged(types, isOn: isOn)
+        guard case .event(commands.index, let event as ManagementDiscovering) = notice else { return }
+        machine.discoveryChanged(event.types, isOn: event.isDiscovering)
         if machine.request != nil { advance() }
     }
 

@@ -327,7 +327,7 @@ package final class ManagementClient {
                 return Received(answered: failed(.busy))
             }
             // The caller of a change receives the settings in the reply; the event is for the followers.
-            return Received(notice: settings.map { .settings(index, $0) }, answered: (request, nil))
+            return Received(notice: settings.map { .event(index, ManagementNewSettings($0)) }, answered: (request, nil))
         } catch {
             log.debug("\(error)")
             return Received(answered: (request, .unreadable(operation)))

@@ -80,10 +80,11 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         case .pairing(own, let event):
             // The links of other programs are theirs to pair.
             if case .question = event, case .others = authority { stream.report(event) } else { stream.handle(event) }
-        case .identityResolvingKey(own, let key, let address): keys.announce(key, of: address)
+        case .event(own, let event as ManagementNewIdentityResolvingKey):
+            if event.isStored { keys.announce(event.key, of: event.randomAddress) }
         case .connected(own, _):
             if isServing { putIntoForce() }
-        case .disconnected(own):
+        case .event(own, is ManagementDeviceDisconnected):
             keys.linkEnded(isServing: isServing)
             stream.report(.linkEnded)
             if isServing { applySoon() }

@@ -201,7 +201,10 @@ final class RawProgram: Sendable {
             SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             let notices = AdapterNotices()
             func hasEnded() -> Bool {
-                notices.all.contains { if case .discovering(_, .lowEnergy, isOn: false) = $0 { true } else { false } }
+                let end = ManagementDiscovering(.lowEnergy, isDiscovering: false)
+                return notices.all.contains {
+                    if case .event(_, let event as ManagementDiscovering) = $0 { event == end } else { false }
+                }
             }
             let adapter = try await Adapter.open(on: fixture.kernel)
             func discover() async throws -> ManagementCaller {
