@@ -318,11 +318,20 @@ struct BearerLoopTimers {
 
     /// Restarts or cancels a timer.
     mutating func set(_ timer: BearerTimer, isOn: Bool, of bearer: ATTBearer) {
-        let deadline = isOn ? loop.now.advanced(by: AttributeProtocol.transactionTimeout) : nil
         switch timer {
-        case .request: loop.set(&request, to: deadline, of: bearer) { $0.timedOut() }
-        case .indication: loop.set(&indication, to: deadline, of: bearer) { $0.timedOut() }
+        case .request: request = changed(request, isOn, bearer)
+        case .indication: indication = changed(indication, isOn, bearer)
         }
+    }
+
+    private func changed(_ existing: LoopTimer?, _ isOn: Bool, _ bearer: ATTBearer) -> LoopTimer? {
+        guard isOn else {
+            existing?.cancel()
+            return existing
+        }
+        let loopTimer = existing ?? loop.makeTimer(of: bearer) { $0.timedOut() }
+        loopTimer.set(after: AttributeProtocol.transactionTimeout)
+        return loopTimer
     }
 }
 

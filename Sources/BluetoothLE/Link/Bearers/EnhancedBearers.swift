@@ -67,6 +67,8 @@ final class EnhancedBearers {
             } catch  where opened > 0 && error.code == .connectionFailed {
                 // The peer accepts no more.
                 return opened
+            } catch {
+                throw error
             }
             opened += 1
         }
