@@ -48,8 +48,8 @@ public struct AdvertisingReports: ~Escapable {
         do throws(TruncatedBytes) {
             switch layout {
             case .extended: return try readExtended()
-            case .legacy: if let report = try readLegacy(isDirected: false) { return report }
-            case .directed: if let report = try readLegacy(isDirected: true) { return report }
+            case .legacy: if let report = try readLegacy() { return report }
+            case .directed: if let report = try readDirected() { return report }
             }
         } catch {
             remaining = 0
@@ -63,24 +63,37 @@ public struct AdvertisingReports: ~Escapable {
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
-    mutating func readLegacy(isDirected: Bool) throws(TruncatedBytes) -> AdvertisingReport? {
+    mutating func readLegacy() throws(TruncatedBytes) -> AdvertisingReport? {
         let eventType = try reader.readUInt8()
         let addressType = try reader.readUInt8()
         let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
-        var directAddress: BluetoothAddress?
-        if isDirected {
-            // The type is random or unresolved, which is equivalent: only random addresses are unresolved.
-            try reader.skip(1)
-            directAddress = try reader.readAddress(.random)
-        }
-        let count = isDirected ? 0 : Int(try reader.readUInt8())
+        let count = Int(try reader.readUInt8())
         let data = try reader.read(count)
         let rssi = try reader.readInt8()
-        guard isDirected ? eventType == 0x01 : eventType <= 0x04 else { return nil }
+        guard eventType <= 0x04 else { return nil }
         return AdvertisingReport(
             address: address, isResolvedIdentity: addressType & 0x02 != 0,
             properties: AdvertisingReport.Properties(legacyEventType: eventType), rssi: unlessUnavailable(rssi),
-            directAddress: directAddress, isDirectAddressUnresolved: isDirected, data: data)
+            data: data)
+    }
+
+    /// Nil for a reserved event type.
+    @inlinable
+    @_lifetime(copy self)
+    @_lifetime(self: copy self)
+    mutating func readDirected() throws(TruncatedBytes) -> AdvertisingReport? {
+        let eventType = try reader.readUInt8()
+        let addressType = try reader.readUInt8()
+        let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
+        // The type is random or unresolved, which is equivalent: only random addresses are unresolved.
+        try reader.skip(1)
+        let directAddress = try reader.readAddress(.random)
+        let rssi = try reader.readInt8()
+        guard eventType == 0x01 else { return nil }
+        return AdvertisingReport(
+            address: address, isResolvedIdentity: addressType & 0x02 != 0,
+            properties: AdvertisingReport.Properties(legacyEventType: eventType), rssi: unlessUnavailable(rssi),
+            directAddress: directAddress, isDirectAddressUnresolved: true, data: try reader.read(0))
     }
 
     @inlinable
