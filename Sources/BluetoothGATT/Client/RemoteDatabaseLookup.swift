@@ -54,6 +54,7 @@ extension Sequence where Element == RemoteService {
     /// The first characteristic with the given UUID in a service with the given UUID.
     ///
     /// Searches all services with that UUID, in the order of their handles.
+    @inlinable
     public func characteristic(_ uuid: BluetoothUUID, in service: BluetoothUUID) -> RemoteCharacteristic? {
         for candidate in self where candidate.uuid == service {
             if let found = candidate.characteristic(uuid) { return found }

@@ -146,7 +146,7 @@ struct ConnectionBenchmarks {
         let packets = await server.packetCount - before
         let characteristics = services.flatMap(\.characteristics)
         let measurement = try await Caller.actorOnLoop.measure(
-            harness, "discover 10 services of 5 characteristics", goal: 6000, allocationGoal: 130,
+            harness, "discover 10 services of 5 characteristics", goal: 6000, allocationGoal: 128,
             floor: .oneWay(times: 14), on: kernel.loop
         ) { count, _ in
             for _ in 0..<count { consume(try await client.discover(cached: false).count) }
