@@ -50,7 +50,8 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
             path: "Tests/CoreBluetoothTestSupport", swiftSettings: testSettings),
         tests(of: "CoreBluetooth", with: ["CoreBluetoothTestSupport", "BluetoothSimulation", "LINBLESimulation"]),
         tests(
-            of: "Peers", with: ["BluetoothLE", "BluetoothLinux", "CoreBluetooth", "CoreBluetoothTestSupport"],
+            of: "Peers",
+            with: ["BluetoothLE", "BluetoothProfiles", "BluetoothLinux", "CoreBluetooth", "CoreBluetoothTestSupport"],
             path: "Tests/Peers"),
         .executableTarget(
             name: "CoreBluetoothCentral", dependencies: ["CoreBluetooth"], path: "Examples/CoreBluetoothCentral",
@@ -81,6 +82,7 @@ let package = Package(
         .library(name: "BluetoothAdvertising", targets: ["BluetoothAdvertising"]),
         .library(name: "BluetoothHCI", targets: ["BluetoothHCI"]),
         .library(name: "BluetoothGateway", targets: ["BluetoothGateway"]),
+        .library(name: "BluetoothProfiles", targets: ["BluetoothProfiles"]),
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "BluetoothSimulation", targets: ["BluetoothSimulation"]),
         .library(name: "LINBLESimulation", targets: ["LINBLESimulation"]),
@@ -159,6 +161,12 @@ let package = Package(
                 "BluetoothLE", "BluetoothHost", "BluetoothSockets", "BluetoothLoop", "BluetoothPrimitives",
                 "BluetoothAdvertising",
             ]),
+        floor(
+            "BluetoothProfiles",
+            on: [
+                "BluetoothLE", "BluetoothHost", "BluetoothLoop", "BluetoothPrimitives", "BluetoothATT", "BluetoothGATT",
+                "BluetoothAdvertising", "BluetoothCryptography",
+            ]),
         floor("LINBLE", on: ["BluetoothLE", "BluetoothHost", "BluetoothGATT", "BluetoothLoop", "BluetoothPrimitives"]),
         floor(
             "LINBLESimulation",
@@ -178,7 +186,7 @@ let package = Package(
             dependencies: [
                 "BluetoothLE", "BluetoothHost", "BluetoothGateway", "BluetoothAdvertising", "BluetoothDeviceFile",
                 "BluetoothJSON", "BluetoothPrimitives", "BluetoothSimulation", "BluetoothSystem", "LINBLE",
-                "LINBLESample", "LINBLESimulation", "CTerminal", arguments, log,
+                "BluetoothProfiles", "LINBLESample", "LINBLESimulation", "CTerminal", arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(
@@ -186,7 +194,7 @@ let package = Package(
             dependencies: [
                 "ExampleSupport", "BluetoothLE", "BluetoothHost", "BluetoothAdvertising", "BluetoothATT",
                 "BluetoothCapture", "BluetoothDeviceFile", "BluetoothGateway", "BluetoothJSON", "BluetoothHCI",
-                "BluetoothPrimitives", "BluetoothSimulation", "LINBLE", arguments,
+                "BluetoothPrimitives", "BluetoothProfiles", "BluetoothSimulation", "LINBLE", arguments,
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
@@ -237,14 +245,20 @@ let package = Package(
                 "BluetoothGateway", "BluetoothHost", "BluetoothLoop", "BluetoothSimulation", "BluetoothSystem",
                 "LINBLESimulation",
             ]),
+        tests(
+            of: "BluetoothProfiles",
+            with: [
+                "BluetoothLE", "BluetoothHost", "BluetoothLoop", "BluetoothPrimitives", "BluetoothGATT",
+                "BluetoothAdvertising", "BluetoothCryptography", "BluetoothSimulation",
+            ]),
         tests(of: "LINBLESample", with: ["BluetoothLE", "LINBLE", "LINBLESimulation", "BluetoothSimulation"]),
         tests(of: "ExampleSupport"),
         .testTarget(
             name: "GuideTests",
             dependencies: [
                 "BluetoothLE", "BluetoothHost", "BluetoothGateway", "BluetoothSystem", "BluetoothCapture",
-                "BluetoothDeviceFile", "BluetoothHCI", "LINBLE", "BluetoothManagement", "BluetoothSimulation",
-                "LINBLESimulation", "TestSupport",
+                "BluetoothDeviceFile", "BluetoothHCI", "BluetoothProfiles", "LINBLE", "BluetoothManagement",
+                "BluetoothSimulation", "LINBLESimulation", "TestSupport",
             ],
             swiftSettings: testSettings),
         // The programs of Examples/Small, which is a package of its own, in one executable.
@@ -252,13 +266,13 @@ let package = Package(
             name: "SmallPrograms",
             dependencies: [
                 "BluetoothLE", "BluetoothHost", "BluetoothAdvertising", "BluetoothSimulation", "BluetoothSockets",
-                "BluetoothSystem", "LINBLE",
+                "BluetoothProfiles", "BluetoothSystem", "LINBLE",
             ] + coreBluetooth,
             path: "Tests/SmallPrograms", swiftSettings: testSettings),
         .testTarget(
             name: "ProgramTests",
             dependencies: [
-                "SmallPrograms", "FirstProgram", "ble", "linble", "ExampleSupport",
+                "SmallPrograms", "FirstProgram", "ble", "linble", "ExampleSupport", "BluetoothProfiles",
                 "BluetoothDeviceFile", "BluetoothHost",
                 "BluetoothJSON", "BluetoothSystem",
                 "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,
