@@ -10,8 +10,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
-
-REEXPORTED = '-experimental-allowed-reexported-modules='
+# A line that makes a module, or one declaration of it, visible to who imports the module of the line.
+EXPORT = re.compile(r'^@_exported (?:public )?import (?:(?:struct|class|enum|protocol|typealias|func) )?(\w+)(?:\.(\w+))?$', re.M)
 
 
 def products():
@@ -30,19 +30,25 @@ def triple():
     return json.loads(information)['target']['triple']
 
 
-@functools.cache
-def graphs(module, own, configuration, *further):
-    """A module's graphs, from the compiler."""
+def search_paths(own, configuration):
+    """The compiler's arguments with which it finds built modules."""
     build = os.path.join(ROOT, '.build', configuration)
     maps = [os.path.join(ROOT, 'Sources', name, 'module.modulemap') for name in own]
     maps += [os.path.join(build, name + '.build', 'module.modulemap') for name in own]
-    arguments = ['swift-symbolgraph-extract', '-module-name', module, '-I', os.path.join(build, 'Modules')]
+    found = ['-I', os.path.join(build, 'Modules')]
     for path in maps:
         if os.path.exists(path):
-            arguments += ['-Xcc', '-fmodule-map-file=' + path]
+            found += ['-Xcc', '-fmodule-map-file=' + path]
+    return found
+
+
+@functools.cache
+def graphs(module, own, configuration):
+    """A module's graphs, from the compiler."""
+    arguments = ['swift-symbolgraph-extract', '-module-name', module, *search_paths(own, configuration)]
     with tempfile.TemporaryDirectory() as folder:
         arguments += [
-            '-target', triple(), '-minimum-access-level', 'public', '-skip-synthesized-members', *further,
+            '-target', triple(), '-minimum-access-level', 'public', '-skip-synthesized-members',
             '-output-dir', folder]
         done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
@@ -54,74 +60,91 @@ def graphs(module, own, configuration, *further):
         return found
 
 
-def extract(module, own, configuration, *further):
-    """The symbols of a module's graphs."""
-    for graph in graphs(module, own, configuration, *further):
-        yield from graph['symbols']
-
-
 @functools.cache
-def members(module, own, configuration):
-    """The symbols of a module inside of its types, by the type's name."""
-    found = {}
-    for symbol in extract(module, own, configuration):
-        if len(symbol['pathComponents']) > 1:
-            found.setdefault(symbol['pathComponents'][0], []).append(symbol)
+def exports(module):
+    """What a module re-exports, by its sources: each a module, and a declaration's name or None for all of them."""
+    found = []
+    for folder, _, names in sorted(os.walk(os.path.join(ROOT, 'Sources', module))):
+        for name in sorted(names):
+            if name.endswith('.swift'):
+                with open(os.path.join(folder, name), encoding='utf8') as file:
+                    found += EXPORT.findall(file.read())
+    return [(exported, name or None) for exported, name in found]
+
+
+def scopes(module, own, apart=()):
+    """The modules of which an import of a module makes declarations visible, each with their names or None for all.
+
+    What a re-exported module of `apart` makes visible is left out.
+    """
+    found = {module: None}
+    for exported, name in exports(module):
+        if exported not in own or name is None and exported in apart:
+            continue
+        for other, names in scopes(exported, own, apart).items() if name is None else [(exported, {name})]:
+            before = found.get(other, set())
+            found[other] = None if names is None or before is None else before | names
     return found
 
 
-@functools.cache
-def extensions(module, own, configuration):
-    """The symbols that a module adds to types of the standard library and of other packages."""
-    return [
-        symbol for symbol in extract(module, own, configuration)
-        if symbol.get('swiftExtension', {}).get('extendedModule', module) not in own]
+def declaring(precise, own):
+    """The module of this package that declares what has a mangled name; None for others."""
+    length = re.match(r's:(\d+)', precise)
+    module = precise[length.end():length.end() + int(length[1])] if length else None
+    return module if module in own else None
 
 
-def symbols(module, own, configuration):
-    """The symbols that an import of a module makes visible.
+def all_symbols(module, own, configuration):
+    """The symbols of a module's graphs; also those that it adds to other modules' types."""
+    for graph in graphs(module, own, configuration):
+        yield from graph['symbols']
 
-    Of a type that is re-exported by its name the compiler leaves out what extensions add: that is in the graph of the
-    module that declares the type, whose name begins the type's mangled one. What that module adds to other types is
-    visible as well.
+
+def home(symbol, module):
+    """The module of the type that a symbol of a module extends, or the module."""
+    return symbol.get('swiftExtension', {}).get('extendedModule', module)
+
+
+def symbols(module, own, configuration, apart=()):
+    """The symbols that an import of a module makes visible, by their mangled names.
+
+    A type that is re-exported by its name has the members that its own module declares, and those of modules that are visible
+    as a whole. What these add to types of the standard library and of other packages is visible as well.
     """
-    declaring_modules = set()
-    reexported = REEXPORTED + ','.join(sorted(own - {module}))
-    for symbol in extract(module, own, configuration, reexported):
-        yield symbol
-        mangled = re.match(r's:(\d+)', symbol['identifier']['precise'])
-        if len(symbol['pathComponents']) == 1 and mangled:
-            start = mangled.end()
-            declaring = symbol['identifier']['precise'][start:start + int(mangled.group(1))]
-            if declaring in own and declaring != module:
-                declaring_modules.add(declaring)
-                yield from members(declaring, own, configuration).get(symbol['pathComponents'][0], [])
-    for declaring in sorted(declaring_modules):
-        yield from extensions(declaring, own, configuration)
+    visible = scopes(module, own, apart)
+    whole = scopes(module, own)
+    found = {}
+    for declaring, names in visible.items():
+        for symbol in all_symbols(declaring, own, configuration):
+            first, extended = symbol['pathComponents'][0], home(symbol, declaring)
+            within = whole.get(extended, set()) if extended in own else None
+            if (names is None or first in names) and (within is None or first in within):
+                found[symbol['identifier']['precise']] = symbol
+            elif names is not None and extended not in own:
+                found[symbol['identifier']['precise']] = symbol
+    return found
 
 
-def merged(module, own, configuration):
-    """One graph of everything that an import of a module makes visible, as if the module declared it."""
-    visible = {symbol['identifier']['precise']: symbol for symbol in symbols(module, own, configuration)}
-    relationships = {}
+def relationships(visible, own, configuration):
+    """The relationships of visible symbols, of all modules."""
+    found = {}
     for name in sorted(own):
         # Of other packages' modules and of C nothing is visible by a name of its own.
-        if name != module and not declares(name, visible):
-            continue
-        further = [REEXPORTED + ','.join(sorted(own - {module}))] if name == module else []
-        for graph in graphs(name, own, configuration, *further):
-            for relationship in graph['relationships']:
-                if relationship['source'] in visible:
-                    relationships[json.dumps(relationship, sort_keys=True)] = relationship
+        if any(declaring(precise, own) == name for precise in visible):
+            for graph in graphs(name, own, configuration):
+                for relationship in graph['relationships']:
+                    if relationship['source'] in visible:
+                        found[json.dumps(relationship, sort_keys=True)] = relationship
+    return list(found.values())
+
+
+def merged(module, own, configuration, apart=()):
+    """One graph of everything that an import of a module makes visible, as if the module declared it."""
+    visible = symbols(module, own, configuration, apart)
     # As extensions of another module they would be documented there.
     symbols_without_origin = [
         {key: value for key, value in symbol.items() if key != 'swiftExtension'} for symbol in visible.values()]
     first = graphs(module, own, configuration)[0]
     return {
         'metadata': first['metadata'], 'module': {**first['module'], 'name': module},
-        'symbols': symbols_without_origin, 'relationships': list(relationships.values())}
-
-
-def declares(module, visible):
-    """Whether a module declares visible symbols: its name begins their mangled names."""
-    return any(precise.startswith(f's:{len(module)}{module}') for precise in visible)
+        'symbols': symbols_without_origin, 'relationships': relationships(visible, own, configuration)}
