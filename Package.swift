@@ -40,8 +40,9 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BluetoothLE", "BluetoothHost", "BluetoothATT", "BluetoothGATT", "BluetoothLoop",
-                "BluetoothKernelHost", "BluetoothPrimitives", "BluetoothSimulation", "BluetoothSockets",
+                "CCoreBluetooth", "BluetoothLE", "BluetoothHost", "BluetoothATT", "BluetoothGATT", "BluetoothHCI",
+                "BluetoothLoop", "BluetoothKernelHost", "BluetoothPrimitives", "BluetoothSimulation",
+                "BluetoothSockets",
                 "BluetoothSystem", log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),

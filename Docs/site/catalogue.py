@@ -5,6 +5,7 @@ its own. A package index sees each product alone, without pages and without the 
 and its documentation comments name these as code, and in the topics after "Re-exported:"; here they become links.
 """
 import functools
+import glob
 import os
 import re
 import shutil
@@ -37,6 +38,7 @@ def product(module, folder, graph):
     catalogue = os.path.join(folder, module + '.docc')
     shutil.copytree(source(module), catalogue)
     known = reexported(module, graph)
+    shown = {name for symbol in graph['symbols'] for name in symbol['pathComponents']}
     for name in os.listdir(catalogue):
         with open(os.path.join(catalogue, name)) as file:
             text = file.read()
@@ -45,7 +47,7 @@ def product(module, folder, graph):
     for symbol in graph['symbols']:
         if 'docComment' in symbol:
             # A new value: other products share the old one.
-            lines = [{**line, 'text': linked(line['text'], known)} for line in symbol['docComment']['lines']]
+            lines = [{**line, 'text': without_hidden(linked(line['text'], known), shown)} for line in symbol['docComment']['lines']]
             symbol['docComment'] = {**symbol['docComment'], 'lines': lines}
     return catalogue
 
@@ -57,6 +59,24 @@ def reexported(module, graph):
              if len(symbol['pathComponents']) == 1 and not symbol['identifier']['precise'].startswith(own)}
     paths = [symbol['pathComponents'] for symbol in graph['symbols'] if symbol['pathComponents'][0] in types]
     return {'.'.join(path): '/'.join(path) for path in paths}
+
+
+def without_hidden(text, shown):
+    """A text in which the links to types that a product does not show, though it shows their neighbours, are code."""
+    def code(link):
+        return '`' + link[1].replace('/', '.') + '`' if link[1].partition('/')[0] in types() - shown else link[0]
+
+    return re.sub(r'``([^`]+)``', code, text)
+
+
+@functools.cache
+def types():
+    """The names of all types of the package."""
+    texts = []
+    for path in glob.glob(os.path.join(ROOT, 'Sources', '**', '*.swift'), recursive=True):
+        with open(path) as file:
+            texts.append(file.read())
+    return set(re.findall(r'\b(?:struct|class|enum|protocol|actor) ([A-Z]\w*)', '\n'.join(texts)))
 
 
 def with_topics(text):

@@ -1,5 +1,6 @@
 // The types that commands and events consist of, their decoder and their encoder.
 @_exported import struct BluetoothPrimitives.BluetoothAddress
+@_exported import struct BluetoothPrimitives.BluetoothUUID
 @_exported import struct BluetoothPrimitives.BufferFull
 @_exported import struct BluetoothPrimitives.ByteReader
 @_exported import struct BluetoothPrimitives.ByteWriter

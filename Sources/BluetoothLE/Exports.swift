@@ -1,8 +1,11 @@
 // The names that programs importing BluetoothLE use; all others belong to the layers below, which are internal to this
-// package. The advertising parser and HCI are separate products.
+// package. HCI is a separate product; of it errors have the status.
 
 // Errors, states and parameters.
 @_exported import BluetoothHost
+@_exported import struct BluetoothHCI.HCIStatus
+@_exported import struct BluetoothPrimitives.ErrorNumber
+@_exported import struct BluetoothPrimitives.KernelError
 
 // Identifiers, addresses and security settings.
 @_exported import struct BluetoothPrimitives.Appearance
@@ -19,7 +22,8 @@
 @_exported import struct BluetoothPrimitives.SecurityKey
 @_exported import enum BluetoothPrimitives.SecurityLevel
 
-// Advertising data.
+// Advertising data. The types that a program begins with are named too, so that they are documented here as well.
+@_exported import BluetoothAdvertising
 @_exported import struct BluetoothAdvertising.AdvertisementContent
 @_exported import struct BluetoothAdvertising.ManufacturerData
 @_exported import struct BluetoothAdvertising.ServiceData
@@ -37,6 +41,9 @@
 @_exported import struct BluetoothGATT.ClientCharacteristicConfiguration
 @_exported import struct BluetoothGATT.DatabaseProblem
 @_exported import enum BluetoothGATT.DescriptorValue
+@_exported import struct BluetoothGATT.EnvironmentalSensingConfiguration
+@_exported import struct BluetoothGATT.EnvironmentalSensingMeasurement
+@_exported import enum BluetoothGATT.EnvironmentalSensingTriggerSetting
 @_exported import enum BluetoothGATT.GATTBuilder
 @_exported import struct BluetoothGATT.GATTCharacteristic
 @_exported import struct BluetoothGATT.GATTDescriptor
@@ -47,6 +54,10 @@
 @_exported import struct BluetoothGATT.RemoteIncludedService
 @_exported import struct BluetoothGATT.RemoteService
 @_exported import struct BluetoothGATT.RemoteValue
+@_exported import struct BluetoothGATT.ReportReference
+@_exported import struct BluetoothGATT.ServerCharacteristicConfiguration
+@_exported import enum BluetoothGATT.TimeTriggerSetting
+@_exported import enum BluetoothGATT.ValueTriggerSetting
 
 // The source of adapters, their event loop and its time.
 @_exported import protocol BluetoothLoop.AdapterSource

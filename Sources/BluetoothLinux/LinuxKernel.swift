@@ -7,25 +7,25 @@ import CBluetoothSockets
 /// Bluetooth through the sockets of the Linux kernel (`AF_BLUETOOTH`), without a daemon.
 ///
 /// Sockets are opened and used on ``loop``, whose thread waits in epoll; without activity it sleeps.
-public final class LinuxKernel: BluetoothKernel {
+package final class LinuxKernel: BluetoothKernel {
     /// The kernel with the loop shared by the whole process, created at first use.
     ///
     /// Throws when the process had no file descriptor or thread left for it then (`epoll_create1`, `eventfd`,
     /// `pthread_create`).
-    public static var shared: LinuxKernel {
+    package static var shared: LinuxKernel {
         get throws(KernelError) { try sharedResult.get() }
     }
 
     private static let sharedResult = Result { () throws(KernelError) in try LinuxKernel() }
 
     /// The event loop of every socket opened here.
-    public let loop: EventLoop
+    package let loop: EventLoop
     private let driver: EpollDriver
 
     /// Creates a kernel with a loop and a thread of its own, which runs until `loop.stop()`.
     ///
     /// Throws when the process has no file descriptor or thread left (`epoll_create1`, `eventfd`, `pthread_create`).
-    public init() throws(KernelError) {
+    package init() throws(KernelError) {
         driver = try EpollDriver()
         loop = EventLoop(driver: driver)
     }
@@ -33,41 +33,41 @@ public final class LinuxKernel: BluetoothKernel {
     /// The adapters in the kernel (`HCIGETDEVLIST`, `HCIGETDEVINFO`), lowest index first. Needs no privilege.
     ///
     /// Throws `socket: EAFNOSUPPORT` if the kernel has no Bluetooth.
-    public func adapters() throws(KernelError) -> [KernelAdapter] {
+    package func adapters() throws(KernelError) -> [KernelAdapter] {
         try KernelAdapter.current()
     }
 
     /// The device below `/sys/devices` that the adapter belongs to, such as a port of a USB hub; the adapter's name if
     /// it belongs to none.
-    public func port(ofAdapter index: UInt16) -> String {
+    package func port(ofAdapter index: UInt16) -> String {
         let name = "hci\(index)"
         return resolvedPath("/sys/class/bluetooth/\(name)/device") ?? name
     }
 
     /// The handles of an adapter's links that the kernel knows (`HCIGETCONNLIST`). Needs no privilege.
-    public func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
+    package func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
         try KernelAdapter.linkHandles(of: index)
     }
 
     /// The current environment: `/proc`, `/sys`, and the result of opening sockets.
-    public func environment() -> HostEnvironment {
+    package func environment() -> HostEnvironment {
         .current()
     }
 
     /// The radio switches of Bluetooth adapters in `/sys/class/rfkill`.
-    public func radioSwitches() -> [HostEnvironment.RadioSwitch] {
+    package func radioSwitches() -> [HostEnvironment.RadioSwitch] {
         HostEnvironment.radioSwitches(in: "/sys/class/rfkill")
     }
 
     /// Follows `/dev/rfkill`; nil if this process may not read it.
-    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
+    package func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         assert(loop.isCurrent, "watches are made on the loop")
         return LinuxRadioSwitchWatch(driver: driver, loop: loop, handler)
     }
 
     /// Intervenes in the control of an adapter, on a thread of its own: the kernel waits for the controller, up to ten
     /// seconds if that hangs.
-    public func control(
+    package func control(
         _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void
     ) {
         let completion = LoopBound(completion, on: loop)
@@ -86,7 +86,7 @@ public final class LinuxKernel: BluetoothKernel {
     }
 
     /// Opens the management socket (`bind` to `HCI_CHANNEL_CONTROL`).
-    public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+    package func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
         return try LinuxHCISocket(channel: HCI_CHANNEL_CONTROL, driver: driver, handler)
     }
@@ -94,7 +94,7 @@ public final class LinuxKernel: BluetoothKernel {
     /// Opens a raw HCI socket of an adapter (`bind` to `HCI_CHANNEL_RAW`).
     ///
     /// Throws `bind: ENODEV` if there is no such adapter.
-    public func openHCI(
+    package func openHCI(
         adapter: UInt16, _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any HCISocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
@@ -104,7 +104,7 @@ public final class LinuxKernel: BluetoothKernel {
     /// Opens the monitor (`bind` to `HCI_CHANNEL_MONITOR`).
     ///
     /// Throws `bind: EPERM` without CAP_NET_RAW.
-    public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+    package func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
         return try LinuxHCISocket(channel: HCI_CHANNEL_MONITOR, driver: driver, handler)
     }
@@ -116,7 +116,7 @@ public final class LinuxKernel: BluetoothKernel {
     ///
     /// Throws at once `connect: EHOSTUNREACH` without an adapter that is up, `connect: ECONNREFUSED` if LE is off, and
     /// `connect: EBUSY` while another socket has the peer's fixed channel.
-    public func connectL2CAP(
+    package func connectL2CAP(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any L2CAPSocket {
@@ -128,7 +128,7 @@ public final class LinuxKernel: BluetoothKernel {
     /// Listens for L2CAP channels that peers open (`bind`, `setsockopt`, `listen`).
     ///
     /// Throws `bind: EACCES` for a PSM below 0x80 without CAP_NET_BIND_SERVICE, `bind: EINVAL` for one above 0xFF.
-    public func listenL2CAP(
+    package func listenL2CAP(
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener {
@@ -146,7 +146,7 @@ public final class LinuxKernel: BluetoothKernel {
     ///   - options: MTUs and buffers of both ends; other options are ignored.
     ///   - first: the handler of the first end's events.
     ///   - second: the handler of the second end's events.
-    public func unixPair(
+    package func unixPair(
         options: L2CAPOptions = L2CAPOptions(), _ first: @escaping SocketHandler, _ second: @escaping SocketHandler
     ) throws(KernelError) -> (first: any L2CAPSocket, second: any L2CAPSocket) {
         assert(loop.isCurrent, "sockets are opened on the loop")

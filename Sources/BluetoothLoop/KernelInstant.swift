@@ -30,7 +30,7 @@ public struct KernelInstant: InstantProtocol, Hashable, Sendable {
 
 extension Duration {
     /// The duration in whole nanoseconds, clamped to 64 bits (about ±292 years).
-    public var clampedNanoseconds: Int64 {
+    package var clampedNanoseconds: Int64 {
         // The components of longer durations would not be representable either.
         guard self < .nanoseconds(Int64.max) else { return .max }
         guard self > .nanoseconds(Int64.min) else { return .min }

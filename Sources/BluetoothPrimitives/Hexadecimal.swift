@@ -20,7 +20,7 @@ extension [UInt8] {
     /// Parses pairs of hexadecimal digits of either case, ignoring white space, colons and a leading `0x`.
     ///
     /// Returns nil when a character is not a digit or a pair is incomplete.
-    public init?(hexadecimal text: some StringProtocol) {
+    package init?(hexadecimal text: some StringProtocol) {
         self = []
         var pending: UInt8?
         var characters = Array(text.utf8)[...]
@@ -44,14 +44,14 @@ extension [UInt8] {
 
     /// A copy of the bytes of `span`.
     @inlinable
-    public init(_ span: RawSpan) {
+    package init(_ span: RawSpan) {
         self = unsafe span.withUnsafeBytes { unsafe [UInt8]($0) }
     }
 }
 
 extension Sequence<UInt8> {
     /// Pairs of uppercase hexadecimal digits without separators.
-    public var hexadecimal: String {
+    package var hexadecimal: String {
         var text = ""
         text.reserveCapacity(2 * underestimatedCount)
         for byte in self {

@@ -8,7 +8,7 @@ import BluetoothPrimitives
 /// Two kernels on one radio are two machines in each other's range. Use ``SimulatedRadio/makeKernel(adapters:)`` to
 /// create one.
 @dynamicMemberLookup
-public final class SimulatedKernel: BluetoothKernel {
+public final class SimulatedKernel: AdapterSource, BluetoothKernel {
     /// The radio of the adapters.
     public let radio: SimulatedRadio
     let number: Int
@@ -20,6 +20,8 @@ public final class SimulatedKernel: BluetoothKernel {
 
     /// The radio's loop.
     public var loop: EventLoop { radio.loop }
+    /// The kernel, as the content of a source of adapters.
+    public var hostSource: HostSource { HostSource(self) }
 
     func withHost<Result: Sendable, Failure: Error>(
         _ body: @Sendable (HostKernel) throws(Failure) -> Result
@@ -28,7 +30,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// The adapters that are plugged in, lowest index first.
-    public func adapters() throws(KernelError) -> [KernelAdapter] {
+    package func adapters() throws(KernelError) -> [KernelAdapter] {
         try withHost { host throws(KernelError) in
             if let error = host.conditions.socketError { throw error }
             return host.adapters.map {
@@ -38,12 +40,12 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// The place in the controller's description; the adapter's name if it has none.
-    public func port(ofAdapter index: UInt16) -> String {
+    package func port(ofAdapter index: UInt16) -> String {
         withHost { $0.adapter(index)?.controller.configuration.place } ?? "hci\(index)"
     }
 
     /// The handles of an adapter's links that the kernel knows.
-    public func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
+    package func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
         try withHost { host throws(KernelError) in
             guard let adapter = host.adapter(index) else { throw KernelError("HCIGETCONNLIST", .noSuchDevice) }
             return adapter.connections.all.compactMap { $0.end?.handle.rawValue }
@@ -51,7 +53,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// The machine's environment, as configured.
-    public func environment() -> HostEnvironment {
+    package func environment() -> HostEnvironment {
         withHost { host in
             HostEnvironment(
                 socketError: host.conditions.socketError, hasNetRaw: host.conditions.hasNetRaw,
@@ -67,7 +69,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// Intervenes in the control of an adapter: at once, or after ten seconds if its controller hangs.
-    public func control(
+    package func control(
         _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void
     ) {
         let completion = LoopBound(completion, on: loop)
@@ -105,7 +107,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// Opens the management socket.
-    public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+    package func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         let identifier = try open(handler) { host, handler in
             ManagementSocketState(kernel: host, handler: handler).identifier
         }
@@ -113,7 +115,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// Opens a raw HCI socket of an adapter.
-    public func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+    package func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
         let identifier = try open(handler) { host, handler throws(KernelError) in
             guard let adapter = host.adapter(adapter) else { throw KernelError("bind", .noSuchDevice) }
             return HCISocketState(kernel: host, adapter: adapter, handler: handler).identifier
@@ -122,7 +124,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// Opens the monitor.
-    public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+    package func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         let identifier = try open(handler) { host, handler throws(KernelError) in
             guard host.conditions.hasNetRaw else { throw KernelError("bind", .notPermitted) }
             return MonitorSocketState(kernel: host, handler: handler).identifier
@@ -131,7 +133,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// Starts to connect an L2CAP channel.
-    public func connectL2CAP(
+    package func connectL2CAP(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any L2CAPSocket {
@@ -142,7 +144,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// Listens for L2CAP channels that peers open.
-    public func listenL2CAP(
+    package func listenL2CAP(
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener {

@@ -3,7 +3,7 @@ import BluetoothSockets
 
 extension SimulatedKernel {
     /// Calls `handler` when a radio switch changes; nil if ``MachineConditions/canWatchRadioSwitches`` is false.
-    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
+    package func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         let handler = LoopBound(handler, on: loop)
         let identifier = withHost { host -> Int? in
             guard host.conditions.canWatchRadioSwitches else { return nil }

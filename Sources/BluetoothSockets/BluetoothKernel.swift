@@ -2,17 +2,17 @@ import BluetoothLoop
 import BluetoothPrimitives
 
 /// An adapter in the kernel's list (`HCIGETDEVLIST`, `HCIGETDEVINFO`). Reading the list needs no privilege.
-public struct KernelAdapter: Hashable, Sendable {
+package struct KernelAdapter: Hashable, Sendable {
     /// The adapter's index, N in the name hciN. Not stable: it may change when an adapter is unplugged and plugged in
     /// again.
-    public var index: UInt16
+    package var index: UInt16
     /// The public address; zero where the controller has none.
-    public var address: BluetoothAddress
+    package var address: BluetoothAddress
     /// Whether the controller is powered on.
-    public var isUp: Bool
+    package var isUp: Bool
 
     /// An adapter with the given fields.
-    public init(index: UInt16, address: BluetoothAddress, isUp: Bool) {
+    package init(index: UInt16, address: BluetoothAddress, isUp: Bool) {
         self.index = index
         self.address = address
         self.isUp = isUp
@@ -20,7 +20,7 @@ public struct KernelAdapter: Hashable, Sendable {
 }
 
 /// An intervention in the kernel's control of an adapter.
-public enum AdapterControl: Hashable, Sendable {
+package enum AdapterControl: Hashable, Sendable {
     /// Resets the controller, and ends its links (`HCIDEVRESET`).
     case reset
     /// Takes the adapter down (`HCIDEVDOWN`).
@@ -37,7 +37,7 @@ public enum AdapterControl: Hashable, Sendable {
 /// and work with both. The interface does not interpret the packets. Every kernel is a source of adapters.
 ///
 /// Open and use sockets on `loop`; the list of adapters and the environment are available on any thread.
-public protocol BluetoothKernel: AdapterSource {
+package protocol BluetoothKernel: AdapterSource {
     /// The kernel's adapters, lowest index first. Needs no privilege.
     func adapters() throws(KernelError) -> [KernelAdapter]
 
@@ -104,5 +104,5 @@ public protocol BluetoothKernel: AdapterSource {
 
 extension BluetoothKernel {
     /// The kernel.
-    public var hostSource: HostSource { HostSource(self) }
+    package var hostSource: HostSource { HostSource(self) }
 }

@@ -1,18 +1,18 @@
 import BluetoothPrimitives
 
 /// The conditions for using Bluetooth on this host.
-public struct HostEnvironment: Hashable, Sendable {
+package struct HostEnvironment: Hashable, Sendable {
     /// A radio switch of a Bluetooth adapter (`/sys/class/rfkill`).
-    public struct RadioSwitch: Hashable, Sendable {
+    package struct RadioSwitch: Hashable, Sendable {
         /// The name of its adapter, such as `hci0`.
-        public var name: String
+        package var name: String
         /// Whether software blocks the radio; `rfkill unblock bluetooth` unblocks it.
-        public var isSoftBlocked: Bool
+        package var isSoftBlocked: Bool
         /// Whether a hardware switch or the firmware blocks the radio.
-        public var isHardBlocked: Bool
+        package var isHardBlocked: Bool
 
         /// A switch with the given fields.
-        public init(name: String, isSoftBlocked: Bool, isHardBlocked: Bool) {
+        package init(name: String, isSoftBlocked: Bool, isHardBlocked: Bool) {
             self.name = name
             self.isSoftBlocked = isSoftBlocked
             self.isHardBlocked = isHardBlocked
@@ -20,24 +20,24 @@ public struct HostEnvironment: Hashable, Sendable {
     }
 
     /// The error with which the kernel refuses Bluetooth sockets; nil when it supports them.
-    public var socketError: KernelError?
+    package var socketError: KernelError?
     /// Whether this process has CAP_NET_RAW.
-    public var hasNetRaw: Bool
+    package var hasNetRaw: Bool
     /// Whether this process has CAP_NET_ADMIN.
-    public var hasNetAdmin: Bool
+    package var hasNetAdmin: Bool
     /// The path of the running program, for use in advice; nil when unknown.
-    public var executablePath: String?
+    package var executablePath: String?
     /// Whether the BlueZ daemon is running.
-    public var isBluetoothDaemonRunning: Bool
+    package var isBluetoothDaemonRunning: Bool
     /// The radio switches of all Bluetooth adapters.
-    public var radioSwitches: [RadioSwitch]
+    package var radioSwitches: [RadioSwitch]
     /// The kernel release, as in `uname -r`.
-    public var kernelRelease: String
+    package var kernelRelease: String
     /// Whether this program has privileges that its caller does not have, such as file capabilities (`AT_SECURE`).
-    public var isSecureExecution: Bool
+    package var isSecureExecution: Bool
 
     /// An environment with the given fields; the defaults permit the use of Bluetooth.
-    public init(
+    package init(
         socketError: KernelError? = nil, hasNetRaw: Bool = true, hasNetAdmin: Bool = true,
         executablePath: String? = nil, isBluetoothDaemonRunning: Bool = false, radioSwitches: [RadioSwitch] = [],
         kernelRelease: String = "", isSecureExecution: Bool = false
@@ -54,24 +54,24 @@ public struct HostEnvironment: Hashable, Sendable {
 }
 
 /// A watch of the host's radio switches. Releasing the last reference ends it.
-public protocol RadioSwitchWatch: AnyObject, Sendable {}
+package protocol RadioSwitchWatch: AnyObject, Sendable {}
 
 extension BluetoothKernel {
     /// Not supported.
-    public func control(
+    package func control(
         _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void
     ) {
         completion(KernelError("ioctl", .operationNotSupported))
     }
 
     /// Not supported.
-    public func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
+    package func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
         throw KernelError("HCIGETCONNLIST", .operationNotSupported)
     }
 
     /// The radio switches in ``environment()``.
-    public func radioSwitches() -> [HostEnvironment.RadioSwitch] { environment().radioSwitches }
+    package func radioSwitches() -> [HostEnvironment.RadioSwitch] { environment().radioSwitches }
 
     /// No watch, for a kernel that cannot watch the switches.
-    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
+    package func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
 }

@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 /// A socket of one L2CAP channel.
-public protocol L2CAPSocket: PacketSocket {
+package protocol L2CAPSocket: PacketSocket {
     /// The peer's current address (`getpeername`).
     var peer: BluetoothAddress { get }
 
@@ -25,10 +25,10 @@ public protocol L2CAPSocket: PacketSocket {
 /// The handler of incoming connections of a listening socket. Called on the loop only.
 ///
 /// Returns the handler of the new socket's events.
-public typealias L2CAPAcceptHandler = (any L2CAPSocket) -> SocketHandler
+package typealias L2CAPAcceptHandler = (any L2CAPSocket) -> SocketHandler
 
 /// A listening L2CAP socket. Releasing the last reference closes it.
-public protocol L2CAPListener: AnyObject, Sendable {
+package protocol L2CAPListener: AnyObject, Sendable {
     /// The channel of the socket; for PSM 0, the PSM that the kernel chose.
     var channel: L2CAPChannel { get }
 

@@ -4,14 +4,14 @@ import BluetoothPrimitives
 public enum SendOutcome: Equatable, Sendable {
     /// The kernel accepted the packet.
     case sent
-    /// The socket's buffer is full, and the packet was not accepted. Retry after ``PacketSocket/notifyWhenWritable()``.
+    /// The socket's buffer is full, and the packet was not accepted. Retry after `notifyWhenWritable()`.
     case wouldBlock
     /// The socket cannot send the packet.
     case failed(KernelError)
 }
 
 /// The result of receiving a packet.
-public enum ReceiveOutcome: Equatable, Sendable {
+package enum ReceiveOutcome: Equatable, Sendable {
     /// The closure received one packet.
     case packet
     /// No packet is available.
@@ -21,7 +21,7 @@ public enum ReceiveOutcome: Equatable, Sendable {
 }
 
 /// An event of a socket, reported on the loop.
-public enum SocketEvent: Equatable, Sendable {
+package enum SocketEvent: Equatable, Sendable {
     /// A packet is probably available. Repeated until there is none.
     case readable
     /// A connection attempt succeeded, or a congested socket accepts packets again. Reported once for each
@@ -36,12 +36,12 @@ public enum SocketEvent: Equatable, Sendable {
 /// The handler of a socket's events. Called on the loop only, never during a call of the socket.
 ///
 /// Passed to the kernel on the loop, so that a closure formed in an actor on the loop may access the actor's state.
-public typealias SocketHandler = (SocketEvent) -> Void
+package typealias SocketHandler = (SocketEvent) -> Void
 
 /// A kernel socket that preserves packet boundaries.
 ///
 /// Call all methods on the loop. Releasing the last reference closes the socket.
-public protocol PacketSocket: AnyObject, Sendable {
+package protocol PacketSocket: AnyObject, Sendable {
     /// Passes one packet to the kernel without waiting.
     func send(_ packet: RawSpan) -> SendOutcome
 
@@ -59,32 +59,32 @@ public protocol PacketSocket: AnyObject, Sendable {
 }
 
 /// A filter of the packets received on a raw HCI socket (`HCI_FILTER`).
-public struct HCISocketFilter: Equatable, Sendable {
+package struct HCISocketFilter: Equatable, Sendable {
     /// The packet types: bit n for packets with the H4 type n (1 command, 2 ACL data, 4 event).
-    public var packetTypes: UInt32
+    package var packetTypes: UInt32
     /// The events: bit (code & 63) for events with that code.
-    public var events: UInt64
+    package var events: UInt64
     /// The only command whose Command Complete and Command Status events pass; zero for all.
-    public var opcode: UInt16
+    package var opcode: UInt16
 
     /// A filter with the given fields.
-    public init(packetTypes: UInt32, events: UInt64, opcode: UInt16 = 0) {
+    package init(packetTypes: UInt32, events: UInt64, opcode: UInt16 = 0) {
         self.packetTypes = packetTypes
         self.events = events
         self.opcode = opcode
     }
 
     /// A filter that only all events pass.
-    public static let allEvents = HCISocketFilter(packetTypes: 1 << 4, events: .max)
+    package static let allEvents = HCISocketFilter(packetTypes: 1 << 4, events: .max)
 
     /// A filter that only the events with the given codes pass.
-    public static func events(_ codes: UInt8...) -> HCISocketFilter {
+    package static func events(_ codes: UInt8...) -> HCISocketFilter {
         HCISocketFilter(packetTypes: 1 << 4, events: codes.reduce(0) { $0 | 1 << UInt64($1 & 63) })
     }
 }
 
 /// A raw HCI socket of one adapter: it sends commands and receives events, each with its H4 type.
-public protocol HCISocket: PacketSocket {
+package protocol HCISocket: PacketSocket {
     /// Sets the filter (`setsockopt(SOL_HCI, HCI_FILTER)`). Without a filter, no packets are received.
     func setFilter(_ filter: HCISocketFilter) throws(KernelError)
 }

@@ -4,6 +4,12 @@ import PackageDescription
 
 // A separate package, so that programs that depend on the library do not resolve or build it.
 // Run from the root of the repository: swift run -c release --package-path Tests/Benchmarks
+
+/// The name that the package manager gives the library for package access: that of its folder, as an identifier.
+let library = String(
+    Context.packageDirectory.split(separator: "/").dropLast(2).suffix(1).joined().lowercased()
+        .map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+
 let package = Package(
     name: "Benchmarks",
     dependencies: [
@@ -21,6 +27,8 @@ let package = Package(
                 .swiftLanguageMode(.v6),
                 .treatAllWarnings(as: .error),
                 .enableExperimentalFeature("Lifetimes"),
+                // What is measured is internal to the library: packet sockets, kernels, bearers.
+                .unsafeFlags(["-package-name", library]),
             ]),
     ]
 )

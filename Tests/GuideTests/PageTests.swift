@@ -76,7 +76,7 @@ import Testing
     ])
     func everyDeclarationHasATopic(product: String) throws {
         let page = try Pages.text(of: "Sources/\(product)/\(product).docc/\(product).md")
-        let top = /^(?:@resultBuilder |final )?(?:class|enum|func|let|protocol|struct|typealias) ([A-Za-z0-9_]+)/
+        let top = /^(?:@\w+ |final )*(?:class|enum|func|let|protocol|struct|typealias) ([A-Za-z0-9_]+)/
         for line in try Pages.text(of: "Tests/PublicAPI/\(product).txt").split(separator: "\n") {
             guard let name = line.firstMatch(of: top)?.1 else { continue }
             // With one grave accent in the lists of what is re-exported.

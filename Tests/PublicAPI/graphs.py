@@ -75,7 +75,7 @@ def exports(module):
 def scopes(module, own, apart=()):
     """The modules of which an import of a module makes declarations visible, each with their names or None for all.
 
-    What a re-exported module of `apart` makes visible is left out.
+    What a module of `apart` makes visible is left out where it is re-exported as a whole.
     """
     found = {module: None}
     for exported, name in exports(module):

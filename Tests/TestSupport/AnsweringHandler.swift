@@ -2,29 +2,29 @@ import BluetoothSimulation
 import Synchronization
 
 /// A peripheral's attribute server with fixed responses, correct or not, and Attribute Not Found for any other request.
-public final class AnsweringHandler: SimulatedLinkHandler {
+package final class AnsweringHandler: SimulatedLinkHandler {
     private let answers: [[UInt8]: [UInt8]]
     private let state = Mutex<(requests: [[UInt8]], link: SimulatedLink?)>(([], nil))
 
     /// Creates a server with these responses by their requests, both in hexadecimal.
-    public init(_ answers: [String: String]) {
+    package init(_ answers: [String: String]) {
         self.answers = Dictionary(answers.map { (hex($0.key), hex($0.value)) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// The number of requests.
-    public var count: Int { requests.count }
+    package var count: Int { requests.count }
 
     /// The requests and commands received.
-    public var requests: [[UInt8]] { state.withLock { $0.requests } }
+    package var requests: [[UInt8]] { state.withLock { $0.requests } }
 
     /// Sends a packet, in hexadecimal, over the link of the last request.
-    public func send(_ packet: String) {
+    package func send(_ packet: String) {
         let link = state.withLock { $0.link }
         link?.send(hex(packet))
     }
 
     /// Answers a request.
-    public func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+    package func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         let request = [UInt8](packet)
         guard channel == .attribute, let opcode = request.first, opcode != 0x1E else { return }
         state.withLock { state in
@@ -37,7 +37,7 @@ public final class AnsweringHandler: SimulatedLinkHandler {
 }
 
 /// A heart rate sensor with one error in its database: the value of its measurement is at 0x0000.
-public let malformedSensor = [
+package let malformedSensor = [
     "10 0100 FFFF 0028": "11 06 0100 0300 0018 0400 0800 0D18",
     "08 0100 0800 0328": "09 07 0200 02 0300 002A 0500 10 0000 372A",
     "08 0600 0800 0328": "09 07 0700 02 0800 382A",
@@ -46,7 +46,7 @@ public let malformedSensor = [
 ]
 
 /// A lamp whose characteristic notifies, with a User Description as its only descriptor.
-public let describedLamp = [
+package let describedLamp = [
     "10 0100 FFFF 0028": "11 06 0100 0400 F0FF",
     "06 0100 FFFF 0028 F0FF": "07 0100 0400",
     "08 0100 0400 0328": "09 07 0200 12 0300 F1FF",
@@ -56,7 +56,7 @@ public let describedLamp = [
 ]
 
 /// A tag whose characteristic notifies, without a descriptor.
-public let bareTag = [
+package let bareTag = [
     "10 0100 FFFF 0028": "11 06 0100 0300 F0FF",
     "06 0100 FFFF 0028 F0FF": "07 0100 0300",
     "08 0100 0300 0328": "09 07 0200 12 0300 F1FF",

@@ -1,13 +1,13 @@
 import BluetoothPrimitives
 
 /// The bytes of a test table's hexadecimal text; a typing error in the table fails the test with the text.
-public func hex(_ text: String) -> [UInt8] {
+package func hex(_ text: String) -> [UInt8] {
     guard let bytes = [UInt8](hexadecimal: text) else { preconditionFailure("not hexadecimal: \(text)") }
     return bytes
 }
 
 /// Every truncation and every single-byte change of `vector`, the malformed forms each decoder must survive.
-public func mutations(of vector: [UInt8]) -> [[UInt8]] {
+package func mutations(of vector: [UInt8]) -> [[UInt8]] {
     var all = (0..<vector.count).map { Array(vector.prefix($0)) }
     for index in vector.indices {
         for value in UInt8.min...UInt8.max where value != vector[index] {

@@ -6,7 +6,7 @@
 ///   - limit: the maximum number of states; more indicate a machine that counts without bound.
 ///   - inputs: the possible inputs of a state.
 ///   - step: performs an input, and checks the invariants.
-public func explore<State: Hashable, Input>(
+package func explore<State: Hashable, Input>(
     from first: State, depth: Int = .max, limit: Int = 200_000, inputs: (State) -> [Input],
     step: (inout State, Input, _ path: [Input]) throws -> Void
 ) throws -> [(state: State, path: [Input])] {
@@ -28,6 +28,6 @@ public func explore<State: Hashable, Input>(
 }
 
 /// A state machine has more states than expected.
-public enum ExplorationError: Error {
+package enum ExplorationError: Error {
     case tooManyStates(after: String)
 }

@@ -3,7 +3,7 @@ import BluetoothSimulation
 import Testing
 
 /// The error that `body` throws, which must be one of this library; nil when it throws none.
-public func failure(
+package func failure(
     sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
 ) async -> BluetoothError? {
     do {
@@ -18,7 +18,7 @@ public func failure(
 }
 
 /// The code of the error that `body` throws, which must be one of this library; nil when it throws none.
-public func failureCode(
+package func failureCode(
     sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
 ) async -> BluetoothError.Code? {
     await failure(sourceLocation: sourceLocation, body)?.code
@@ -28,7 +28,7 @@ extension SimulatedRadio {
     /// Lets time pass, at most a minute, until `condition` holds, which is checked after each `step`.
     ///
     /// - Parameter comment: an addition to the failure's message.
-    public func settle(
+    package func settle(
         step: Duration = .milliseconds(100), sourceLocation: SourceLocation = #_sourceLocation,
         comment: @autoclosure () -> String = "", _ condition: () async -> Bool
     ) async throws {
@@ -41,7 +41,7 @@ extension SimulatedRadio {
     }
 
     /// The duration of `body` on the radio's clock.
-    public func duration(of body: () async throws -> Void) async rethrows -> Duration {
+    package func duration(of body: () async throws -> Void) async rethrows -> Duration {
         let start = now
         try await body()
         return start.duration(to: now)

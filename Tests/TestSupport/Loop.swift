@@ -4,18 +4,18 @@ import BluetoothSockets
 import Synchronization
 
 /// An actor that runs a test's code on a loop.
-public actor LoopRunner: LoopActor {
+package actor LoopRunner: LoopActor {
     /// The event loop.
-    public nonisolated let loop: EventLoop
+    package nonisolated let loop: EventLoop
 
     /// Creates an actor on `loop`.
-    public init(_ loop: EventLoop) {
+    package init(_ loop: EventLoop) {
         self.loop = loop
     }
 
     /// Runs `body` on the loop and returns its result.
     @discardableResult
-    public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) rethrows -> Result {
+    package func run<Result: Sendable>(_ body: @Sendable () throws -> Result) rethrows -> Result {
         try body()
     }
 }
@@ -23,7 +23,7 @@ public actor LoopRunner: LoopActor {
 extension EventLoop {
     /// Runs `body` on the loop and returns its result.
     @discardableResult
-    public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
+    package func run<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
         try await LoopRunner(self).run(body)
     }
 }
@@ -31,13 +31,13 @@ extension EventLoop {
 extension BluetoothKernel {
     /// Runs `body` on the kernel's loop and returns its result.
     @discardableResult
-    public func onLoop<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
+    package func onLoop<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
         try await loop.run(body)
     }
 }
 
 /// A journal of events, with a way to wait until they meet a condition.
-public final class Journal<Entry: Sendable>: Sendable {
+package final class Journal<Entry: Sendable>: Sendable {
     private struct Waiter {
         var number: Int
         var condition: @Sendable ([Entry]) -> Bool
@@ -53,13 +53,13 @@ public final class Journal<Entry: Sendable>: Sendable {
     private let state = Mutex(State())
 
     /// Creates an empty journal.
-    public init() {}
+    package init() {}
 
     /// All entries.
-    public var entries: [Entry] { state.withLock { $0.entries } }
+    package var entries: [Entry] { state.withLock { $0.entries } }
 
     /// Adds an entry.
-    public func add(_ entry: Entry) {
+    package func add(_ entry: Entry) {
         let (entries, ready) = state.withLock { state in
             state.entries.append(entry)
             let entries = state.entries
@@ -72,7 +72,7 @@ public final class Journal<Entry: Sendable>: Sendable {
 
     /// The entries once they meet `condition`, or nil when `limit` has passed on `loop`'s clock first.
     @discardableResult
-    public func wait(
+    package func wait(
         on loop: EventLoop, limit: Duration = .seconds(30), until condition: @escaping @Sendable ([Entry]) -> Bool
     ) async -> [Entry]? {
         let number = state.withLock { state in
@@ -102,9 +102,9 @@ public final class Journal<Entry: Sendable>: Sendable {
 }
 
 /// A socket's user that receives every packet and records all events.
-public final class SocketRecorder: Sendable {
+package final class SocketRecorder: Sendable {
     /// An event of a socket.
-    public enum Entry: Equatable, Sendable {
+    package enum Entry: Equatable, Sendable {
         /// A packet was received.
         case packet([UInt8])
         /// The socket can be written to.
@@ -114,19 +114,19 @@ public final class SocketRecorder: Sendable {
     }
 
     /// The recorded events.
-    public let journal = Journal<Entry>()
+    package let journal = Journal<Entry>()
     private let socket = Mutex<(any PacketSocket)?>(nil)
 
     /// Creates a recorder without a socket.
-    public init() {}
+    package init() {}
 
     /// Records the events of `socket` from now on.
-    public func attach(_ socket: any PacketSocket) {
+    package func attach(_ socket: any PacketSocket) {
         self.socket.withLock { $0 = socket }
     }
 
     /// Releases the socket.
-    public func detach() {
+    package func detach() {
         let socket = socket.withLock { socket in
             defer { socket = nil }
             return socket
@@ -135,12 +135,12 @@ public final class SocketRecorder: Sendable {
     }
 
     /// The packets received so far.
-    public var packets: [[UInt8]] {
+    package var packets: [[UInt8]] {
         journal.entries.compactMap { if case .packet(let bytes) = $0 { bytes } else { nil } }
     }
 
     /// Handles the socket's events.
-    public func handle(_ event: SocketEvent) {
+    package func handle(_ event: SocketEvent) {
         switch event {
         case .readable: _ = receive()
         case .writable: journal.add(.writable)
@@ -159,7 +159,7 @@ public final class SocketRecorder: Sendable {
 
 extension PacketSocket {
     /// Sends `packet` without waiting.
-    public func send(_ packet: [UInt8]) -> SendOutcome {
+    package func send(_ packet: [UInt8]) -> SendOutcome {
         send(packet.span.bytes)
     }
 }

@@ -4,14 +4,14 @@ import BluetoothPrimitives
 import Synchronization
 
 /// A step of a scripted peer: the packet it expects, and its answers.
-public struct Exchange: Sendable {
+package struct Exchange: Sendable {
     var expected: [UInt8]?
     var answers: [[UInt8]]
     var end: KernelError?
     var isOptional = false
 
     /// An optional step, the last: if `expected` arrives, it is answered.
-    public static func optional(_ expected: String, _ answers: String...) -> Exchange {
+    package static func optional(_ expected: String, _ answers: String...) -> Exchange {
         var exchange = Exchange(expected)
         exchange.answers = answers.map(hex)
         exchange.isOptional = true
@@ -20,7 +20,7 @@ public struct Exchange: Sendable {
 
     /// Creates a step that expects `expected` (nil: anything) and answers with packets, then ends the socket if `end`
     /// is given.
-    public init(_ expected: String?, _ answers: String..., end: KernelError? = nil) {
+    package init(_ expected: String?, _ answers: String..., end: KernelError? = nil) {
         self.expected = expected.map(hex)
         self.answers = answers.map(hex)
         self.end = end
@@ -30,7 +30,7 @@ public struct Exchange: Sendable {
 /// A socket whose peer follows a script of expected packets and answers.
 ///
 /// Deviations are recorded in ``problems``, which a test checks at the end.
-public final class ScriptedSocket: L2CAPSocket {
+package final class ScriptedSocket: L2CAPSocket {
     private struct State {
         var script: [Exchange]
         var inbound: [[UInt8]] = []
@@ -52,10 +52,10 @@ public final class ScriptedSocket: L2CAPSocket {
     private let loop: EventLoop
     private let handler: LoopBound<SocketHandler>
     /// The peer's address.
-    public let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
+    package let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
     /// A connected socket whose peer follows `script`.
-    public init(_ script: [Exchange], on loop: EventLoop, _ handler: @escaping SocketHandler) {
+    package init(_ script: [Exchange], on loop: EventLoop, _ handler: @escaping SocketHandler) {
         state = Mutex(State(script: script))
         self.loop = loop
         self.handler = LoopBound(handler, on: loop)
@@ -64,7 +64,7 @@ public final class ScriptedSocket: L2CAPSocket {
     // MARK: Control and observation by the test
 
     /// The packets sent that the script did not expect, and those it expected in vain.
-    public var problems: [String] {
+    package var problems: [String] {
         state.withLock { state in
             state.problems
                 + state.script.filter { !$0.isOptional }.map { "not sent: \($0.expected?.hexadecimal ?? "anything")" }
@@ -72,40 +72,40 @@ public final class ScriptedSocket: L2CAPSocket {
     }
 
     /// All packets sent.
-    public var sent: [[UInt8]] { state.withLock { $0.sent } }
+    package var sent: [[UInt8]] { state.withLock { $0.sent } }
 
     /// Whether all delivered packets have been received.
-    public var isDrained: Bool { state.withLock { $0.inbound.isEmpty } }
+    package var isDrained: Bool { state.withLock { $0.inbound.isEmpty } }
 
     /// Whether this end has closed it.
-    public var isClosed: Bool { state.withLock { $0.isClosed } }
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Delivers a packet of the peer without a request.
-    public func deliver(_ packet: String) {
+    package func deliver(_ packet: String) {
         state.withLock { $0.inbound.append(hex(packet)) }
         schedule()
     }
 
     /// Ends the socket.
-    public func end(_ error: KernelError) {
+    package func end(_ error: KernelError) {
         state.withLock { $0.end = error }
         schedule()
     }
 
     /// Makes sending fail with `error` once, and as not connected from then on, as on a socket whose end was not
     /// reported yet.
-    public func failSends(_ error: KernelError) {
+    package func failSends(_ error: KernelError) {
         state.withLock { $0.sendFailure = error }
     }
 
     /// Makes the send buffer full, or empty again.
-    public func setFull(_ isFull: Bool) {
+    package func setFull(_ isFull: Bool) {
         state.withLock { $0.isFull = isFull }
         schedule()
     }
 
     /// Sets whether the link is being encrypted, so that the kernel refuses to send.
-    public func setEncrypting(_ isEncrypting: Bool) {
+    package func setEncrypting(_ isEncrypting: Bool) {
         state.withLock { $0.isEncrypting = isEncrypting }
         schedule()
     }
@@ -141,7 +141,7 @@ public final class ScriptedSocket: L2CAPSocket {
     // MARK: PacketSocket
 
     /// Follows the script: compares the packet, and queues the answers.
-    public func send(_ packet: RawSpan) -> SendOutcome {
+    package func send(_ packet: RawSpan) -> SendOutcome {
         let bytes = [UInt8](packet)
         let outcome = state.withLock { state -> SendOutcome in
             if state.isClosed { return .failed(KernelError("send", .badFileDescriptor)) }
@@ -170,7 +170,7 @@ public final class ScriptedSocket: L2CAPSocket {
     }
 
     /// Returns the peer's packets.
-    public func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
+    package func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
         let packet = state.withLock { state in state.inbound.isEmpty ? nil : state.inbound.removeFirst() }
         guard let packet else {
             return state.withLock { $0.end }.map { .failed($0) } ?? .wouldBlock
@@ -180,38 +180,38 @@ public final class ScriptedSocket: L2CAPSocket {
     }
 
     /// Reports writability once ``setFull(_:)`` has made room.
-    public func notifyWhenWritable() {
+    package func notifyWhenWritable() {
         state.withLock { $0.wantsWritable = true }
         schedule()
     }
 
     /// Pauses or resumes the events of packets.
-    public func setReading(_ isOn: Bool) {
+    package func setReading(_ isOn: Bool) {
         state.withLock { $0.isReading = isOn }
         schedule()
     }
 
     /// Stops all events.
-    public func close() {
+    package func close() {
         state.withLock { $0.isClosed = true }
     }
 
     // MARK: L2CAPSocket
 
     /// Constant; not available while the link is being encrypted.
-    public func connectionHandle() throws(KernelError) -> UInt16 {
+    package func connectionHandle() throws(KernelError) -> UInt16 {
         guard !state.withLock({ $0.isEncrypting }) else { throw KernelError("getsockopt", .notConnected) }
         return 0x0040
     }
 
     /// The level requested by ``raiseSecurity(to:)``.
-    public func security() throws(KernelError) -> LinkSecurity { state.withLock { $0.security } }
+    package func security() throws(KernelError) -> LinkSecurity { state.withLock { $0.security } }
 
     /// Succeeds at once.
-    public func raiseSecurity(to level: SecurityLevel) throws(KernelError) {
+    package func raiseSecurity(to level: SecurityLevel) throws(KernelError) {
         state.withLock { $0.security = LinkSecurity(level: level, keySize: 16) }
     }
 
     /// The kernel's defaults.
-    public func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) { (672, 672) }
+    package func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) { (672, 672) }
 }

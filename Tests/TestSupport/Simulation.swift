@@ -4,14 +4,14 @@ import BluetoothSimulation
 import Synchronization
 
 /// A peripheral's handler that returns the packets of connection-oriented channels, as fast as the peer grants credits.
-public final class EchoHandler: SimulatedLinkHandler {
+package final class EchoHandler: SimulatedLinkHandler {
     private let waiting = Mutex<[([UInt8], L2CAPChannel)]>([])
 
     /// Creates an echo for one link.
-    public init() {}
+    package init() {}
 
     /// Returns a packet of a connection-oriented channel.
-    public func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+    package func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         guard case .dynamic = channel else { return }
         let bytes = [UInt8](packet)
         waiting.withLock { $0.append((bytes, channel)) }
@@ -19,7 +19,7 @@ public final class EchoHandler: SimulatedLinkHandler {
     }
 
     /// Sends queued packets, as far as there is room.
-    public func writable(_ link: SimulatedLink) {
+    package func writable(_ link: SimulatedLink) {
         while let (packet, channel) = waiting.withLock({ $0.first }) {
             guard link.send(packet, on: channel) != .wouldBlock else { return link.notifyWhenWritable() }
             waiting.withLock { _ = $0.removeFirst() }
@@ -28,7 +28,7 @@ public final class EchoHandler: SimulatedLinkHandler {
 }
 
 /// A user who confirms every pairing.
-public final class PairingUser: Sendable {
+package final class PairingUser: Sendable {
     private struct State {
         var socket: (any PacketSocket)?
         var count = 0
@@ -37,7 +37,7 @@ public final class PairingUser: Sendable {
     private let state = Mutex(State())
 
     /// Creates a user who answers on a machine until it is released.
-    public init(_ kernel: any BluetoothKernel) async throws {
+    package init(_ kernel: any BluetoothKernel) async throws {
         try await kernel.onLoop {
             let socket = try kernel.openManagement { [weak self] event in
                 if event == .readable { self?.receive() }
@@ -47,7 +47,7 @@ public final class PairingUser: Sendable {
     }
 
     /// The number of questions.
-    public var count: Int { state.withLock { $0.count } }
+    package var count: Int { state.withLock { $0.count } }
 
     private func receive() {
         let socket = state.withLock { $0.socket }

@@ -30,7 +30,7 @@ extension RemoteCharacteristic {
     }
 }
 
-extension Sequence where Element == RemoteService {
+extension RemoteDatabase {
     /// The first service with the given UUID.
     public func service(_ uuid: BluetoothUUID) -> RemoteService? {
         first { $0.uuid == uuid }
@@ -54,9 +54,8 @@ extension Sequence where Element == RemoteService {
     /// The first characteristic with the given UUID in a service with the given UUID.
     ///
     /// Searches all services with that UUID, in the order of their handles.
-    @inlinable
     public func characteristic(_ uuid: BluetoothUUID, in service: BluetoothUUID) -> RemoteCharacteristic? {
-        for candidate in self where candidate.uuid == service {
+        for candidate in services where candidate.uuid == service {
             if let found = candidate.characteristic(uuid) { return found }
         }
         return nil

@@ -21,7 +21,7 @@ extension AttributeDatabase {
     /// attributes keep their handles. Notify the clients with `GATTServer.databaseChanged(_:)`.
     /// - Throws: ``AttributeDatabaseError`` as ``init(_:)`` does; the database is then unchanged.
     @discardableResult
-    public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> DatabaseLayout? {
+    package mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> DatabaseLayout? {
         if let handle = services.first?.handle { return try append(services, from: Int(handle.rawValue)) }
         do {
             return try append(services, from: nextHandle)

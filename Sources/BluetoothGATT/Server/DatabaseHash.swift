@@ -68,7 +68,7 @@ struct DatabaseHashing {
 
 extension AttributeDatabase {
     /// The hash of the current database; takes time linear in its declarations and descriptors.
-    public var hash: DatabaseHash {
+    package var hash: DatabaseHash {
         var hashing = DatabaseHashing()
         for attribute in attributes {
             hashing.update(attribute.handle, type: attribute.type, value: attribute.storedValue ?? [])

@@ -10,7 +10,7 @@ extension Promise where Failure == BluetoothError {
     ///   - loop: the loop whose clock counts.
     ///   - onAbandon: called, on any thread, when the caller stops waiting because of a timeout or cancellation.
     @inlinable
-    public func value(
+    package func value(
         _ operation: BluetoothError.Operation, timeout: Duration?, on loop: EventLoop,
         isolation: isolated (any Actor)? = #isolation, onAbandon: (@Sendable () -> Void)? = nil
     ) async throws(BluetoothError) -> Value {

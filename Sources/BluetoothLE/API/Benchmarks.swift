@@ -4,27 +4,27 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 
-// For Tests/Benchmarks, which is a package of its own and so does not see package declarations.
+// For Tests/Benchmarks, which is a package of its own that has this one's name for access.
 
-@_spi(Benchmarks) extension Bond {
+extension Bond {
     /// A bond of a device whose private addresses this key resolves.
-    public init(identity: BluetoothAddress, resolvedBy key: SecurityKey) {
+    package init(identity: BluetoothAddress, resolvedBy key: SecurityKey) {
         self.init(identity: identity, identityResolvingKey: key)
     }
 }
 
-@_spi(Benchmarks) extension Connection {
+extension Connection {
     /// Notifies the peer of the value of a characteristic of the local server.
-    public nonisolated(nonsending) func notify(
+    package nonisolated(nonsending) func notify(
         _ value: [UInt8], at characteristic: AttributeHandle
     ) async throws(BluetoothError) {
         try await notify(value, of: characteristic)
     }
 }
 
-@_spi(Benchmarks) extension Connection {
+extension Connection {
     /// Creates a connection over a connected L2CAP channel.
-    public convenience init(
+    package convenience init(
         benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517
     ) async throws(KernelError) {
@@ -32,9 +32,9 @@ import BluetoothSockets
     }
 }
 
-@_spi(Benchmarks) extension ConnectionOrientedChannel {
+extension ConnectionOrientedChannel {
     /// Creates a channel over a connected socket.
-    public convenience init(
+    package convenience init(
         benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop
     ) async throws(KernelError) {

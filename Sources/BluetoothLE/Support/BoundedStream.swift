@@ -4,7 +4,7 @@ import BluetoothSockets
 import Synchronization
 
 /// The treatment of an element that arrives while a stream's buffer is full.
-public enum OverflowPolicy: Sendable, Hashable {
+package enum OverflowPolicy: Sendable, Hashable {
     /// The oldest waiting element is dropped and counted as missed.
     case dropOldest
     /// The stream ends with an error of code `BluetoothError.Code.overflow` after its buffered elements.

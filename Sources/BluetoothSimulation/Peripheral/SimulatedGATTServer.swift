@@ -91,11 +91,13 @@ public final class SimulatedGATTServer: Sendable {
     /// Creates a server of these services.
     ///
     /// Throws when they are not a valid database.
-    public init(
-        _ services: [GATTService], limits: GATTServer.Limits = GATTServer.Limits()
-    ) throws(AttributeDatabaseError) {
-        self.limits = limits
-        state = Mutex(State(database: try AttributeDatabase(services)))
+    public convenience init(_ services: [GATTService]) throws(AttributeDatabaseError) {
+        try self.init(services, limits: GATTServer.Limits())
+    }
+
+    /// Creates a server of these services with limits of its own.
+    package convenience init(_ services: [GATTService], limits: GATTServer.Limits) throws(AttributeDatabaseError) {
+        self.init(try AttributeDatabase(services), limits: limits)
     }
 
     /// Creates a server of a database.

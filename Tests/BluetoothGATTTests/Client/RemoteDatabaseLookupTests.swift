@@ -3,7 +3,7 @@ import BluetoothGATT
 import Testing
 
 /// Two battery services, the second with two levels; a secondary service that the first includes.
-private let tree: [RemoteService] = [
+private let tree = RemoteDatabase(services: [
     RemoteService(
         uuid: 0x180F, handles: AttributeHandleRange(start: 0x01, end: 0x05),
         includedServices: [
@@ -27,7 +27,7 @@ private let tree: [RemoteService] = [
                 ]),
         ]),
     RemoteService(uuid: 0x1234, handles: AttributeHandleRange(start: 0x10, end: 0x10), isPrimary: false),
-]
+])
 
 @Suite struct RemoteDatabaseLookupTests {
     @Test("a UUID selects the first match, and plural methods return all")

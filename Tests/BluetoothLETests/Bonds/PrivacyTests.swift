@@ -4,7 +4,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-@testable @_spi(Benchmarks) import BluetoothLE
+@testable import BluetoothLE
 
 /// Bonded devices that use private addresses.
 @Suite struct PrivacyTests {

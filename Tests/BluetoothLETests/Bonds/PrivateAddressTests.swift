@@ -1,4 +1,4 @@
-@_spi(Benchmarks) import BluetoothLE
+import BluetoothLE
 import BluetoothPrimitives
 import TestSupport
 import Testing

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable @_spi(Benchmarks) import BluetoothLE
+@testable import BluetoothLE
 
 /// Devices known by their identity resolving keys, without a bond.
 @Suite struct IdentityTests {

@@ -52,7 +52,7 @@ final class PeerDatabase {
         adopt(database, hash: hash, link)
         if hash != nil {
             updateCache(CachedDatabase(database, hash: hash), link)
-            follow(database.services, link)
+            follow(database, link)
         } else {
             fetchHash(of: database, link)
         }
@@ -71,7 +71,8 @@ final class PeerDatabase {
         // Another call may have discovered the database meanwhile.
         guard let cache, let stored = await cache.store.database(for: key(of: cache, link)), state.services == nil
         else { return nil }
-        let serviceChanged = stored.services.characteristic(.serviceChanged, in: .genericAttribute)?.valueHandle
+        let serviceChanged = RemoteDatabase(services: stored.services)
+            .characteristic(.serviceChanged, in: .genericAttribute)?.valueHandle
         let isFixed = stored.hash == nil && serviceChanged == nil && !stored.services.isEmpty
         let isFollowed = stored.isFollowed && link.bondedPeer.isBonded(link)
         let hasMissed = try link.bearer(for: operation).peerServer.serviceChanged.mayHaveMissed(serviceChanged)
@@ -170,8 +171,8 @@ final class PeerDatabase {
             capacity: 256, policy: .fail, operation, from: link.loop, keeping: link.connection)
         if let reason = link.endReason {
             stream.finish(reason)
-        } else if let services = state.services, !state.isRemembered {
-            follow(services, link)
+        } else if let database = state.database, !state.isRemembered {
+            follow(database, link)
         }
         return stream
     }
@@ -227,24 +228,23 @@ final class PeerDatabase {
     /// The hash may belong to a later database. It does not if the discovered services have this hash; if that cannot
     /// be determined, only the existence of a hash is stored, and the next discovery reads it first.
     private func fetchHash(of database: RemoteDatabase, _ link: Link) {
-        let services = database.services
-        guard services.characteristic(.databaseHash, in: .genericAttribute) != nil else {
+        guard database.characteristic(.databaseHash, in: .genericAttribute) != nil else {
             if state.serviceChanged == nil, !database.problems.contains(where: { $0.reason == .tooManyRequests }) {
                 updateCache(CachedDatabase(database, hash: nil), link)
             }
-            return follow(services, link)
+            return follow(database, link)
         }
         submit(DatabaseHashRead(), .readHash(of: database), link)
     }
 
     /// Enables robust caching and change indications at the peer, as far as it supports them (Core Vol 3 Part G §7.1,
     /// §7.2).
-    private func follow(_ services: [RemoteService], _ link: Link) {
+    private func follow(_ database: RemoteDatabase, _ link: Link) {
         guard !state.isFollowed else { return }
         state.isFollowed = true
-        let configuration = services.characteristic(.serviceChanged, in: .genericAttribute)?
+        let configuration = database.characteristic(.serviceChanged, in: .genericAttribute)?
             .descriptor(.clientCharacteristicConfiguration)?.handle
-        guard let features = services.characteristic(.clientSupportedFeatures, in: .genericAttribute) else {
+        guard let features = database.characteristic(.clientSupportedFeatures, in: .genericAttribute) else {
             return subscribeToChanges(configuration, link)
         }
         submit(
@@ -291,7 +291,7 @@ final class PeerDatabase {
                 updateCache(
                     isTheirs ? CachedDatabase(database, hash: hash) : CachedDatabase(services: [], hash: nil), link)
             }
-            follow(database.services, link)
+            follow(database, link)
         case .writeFeatures(let configuration): subscribeToChanges(configuration, link)
         case .subscribe(let configuration):
             if let failure {

@@ -48,7 +48,9 @@ struct PeerDatabaseState {
         self.hash = hash
         changed = []
         former = []
-        serviceChanged = services.characteristic(.serviceChanged, in: .genericAttribute)?.valueHandle
+        serviceChanged =
+            RemoteDatabase(services: services)
+            .characteristic(.serviceChanged, in: .genericAttribute)?.valueHandle
     }
 
     /// Invalidates the database after a change in `range`.
@@ -91,7 +93,7 @@ struct PeerDatabaseState {
     }
 
     private static func type(of handle: AttributeHandle, in services: [RemoteService]) -> BluetoothUUID? {
-        let characteristic = services.characteristic(containing: handle)
+        let characteristic = RemoteDatabase(services: services).characteristic(containing: handle)
         if let characteristic, characteristic.valueHandle == handle { return characteristic.uuid }
         return characteristic?.descriptors.first { $0.handle == handle }?.uuid
     }

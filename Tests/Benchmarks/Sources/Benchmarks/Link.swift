@@ -1,5 +1,5 @@
 import BluetoothGATT
-@_spi(Benchmarks) import BluetoothLE
+import BluetoothLE
 import BluetoothLinux
 import BluetoothLoop
 import BluetoothPrimitives

@@ -1,5 +1,5 @@
 import BluetoothAdvertising
-@_spi(Benchmarks) import BluetoothLE
+import BluetoothLE
 import BluetoothHCI
 import BluetoothPrimitives
 import BluetoothSimulation

@@ -1,5 +1,5 @@
 import BluetoothATT
-@_spi(Benchmarks) import BluetoothLE
+import BluetoothLE
 import BluetoothPrimitives
 import CBenchmarkSupport
 import BluetoothGATT

@@ -1,0 +1,2 @@
+// Several adapters consist of single ones.
+@_exported import BluetoothLE

@@ -1,0 +1,2 @@
+// Profiles are used on connections.
+@_exported import BluetoothLE

@@ -1,0 +1,2 @@
+// A UART is opened on an adapter.
+@_exported import BluetoothLE
