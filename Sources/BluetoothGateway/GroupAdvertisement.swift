@@ -16,7 +16,7 @@ public struct GroupAdvertisement: ScanReport, Hashable {
         public var time: KernelInstant
 
         /// Creates a signal from its parts.
-        public init(adapter: String, address: BluetoothAddress, rssi: Int?, time: KernelInstant) {
+        package init(adapter: String, address: BluetoothAddress, rssi: Int?, time: KernelInstant) {
             (self.adapter, self.address) = (adapter, address)
             (self.rssi, self.time) = (rssi, time)
         }
@@ -28,7 +28,7 @@ public struct GroupAdvertisement: ScanReport, Hashable {
     public var signals: [Signal]
 
     /// Creates an advertisement from its parts.
-    public init(advertisement: Advertisement, signals: [Signal]) {
+    package init(advertisement: Advertisement, signals: [Signal]) {
         (self.advertisement, self.signals) = (advertisement, signals)
     }
 

@@ -1,6 +1,7 @@
 """What Tests/Structure/budget limits.
 
-Counted are lines of code, the members of the host seam, and in BluetoothLE, BluetoothGateway and BluetoothKernelHost weak
+Counted are lines of code, the members of the host seam, the public declarations of BluetoothLE and BluetoothGateway with the
+cases of their enumerations, without what they re-export, and in BluetoothLE, BluetoothGateway and BluetoothKernelHost weak
 captures and stored closures, besides the program's handlers (of a type that public API of the same file takes) and those of
 folders named Support.
 """
@@ -15,6 +16,7 @@ RETURNING = ('BluetoothLE', 'BluetoothGateway', 'BluetoothKernelHost')
 CLOSURE = re.compile(
     r'^ {4,8}(?:(?:public|package|internal|private|fileprivate|nonisolated|lazy)(?:\(set\))? )*(?:let|var) \w+: *'
     r'(?:\(*@|\(\(|\([^)\n]*\)[^\n=]*->)[^\n]*', re.M)
+PUBLIC = re.compile(r'^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:public|open) (?!import)(?=[\w()]+ |init|subscript)', re.M)
 MEMBER = re.compile(r'^ *(?:[@\w]+(?:\([^)]*\))? )*(func|var|init|subscript)\b ?(\w*)', re.M)
 
 
@@ -91,6 +93,12 @@ def closures(text):
             yield names.split()[-1], kind.strip()
 
 
+def public(text):
+    """The number of public declarations of a text, and of the cases of its public enumerations."""
+    return len(PUBLIC.findall(text)) + sum(
+        len(re.findall(r'^\s*(?:indirect )?case [^:\n]*$', body, re.M)) for body in bodies(text, r'public (?:indirect )?enum [^{]*\{'))
+
+
 def takes(text, kind):
     """Whether public API in a text takes a closure of a type."""
     bare = re.sub(r'^\(+(?=[@(])|\)?\?$', '', kind)
@@ -105,6 +113,9 @@ def is_returning(path):
 def shapes(texts):
     """The counts that are not of lines, from the blanked text of every file by its path."""
     return {
+        'public-declarations': sum(
+            public(text) for path, text in texts.items()
+            if path.startswith(('Sources/BluetoothLE/', 'Sources/BluetoothGateway/'))),
         'seam-members': sum(1 for _ in seam(texts)),
         'stored-closures': sum(
             not takes(text, kind) for path, text in texts.items() if is_returning(path) and 'Support' not in path.split(os.sep)

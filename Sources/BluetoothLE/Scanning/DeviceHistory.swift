@@ -6,7 +6,7 @@ import BluetoothSockets
 /// Has a fixed size and allocates no memory: it stores 16 RSSI values and 12 times between advertisements.
 public struct DeviceHistory: Sendable {
     /// The maximum number of stored RSSI values.
-    public static let rssiCapacity = 16
+    package static let rssiCapacity = 16
     /// The maximum number of stored times between advertisements.
     static let intervalCapacity = 12
 
@@ -28,7 +28,7 @@ public struct DeviceHistory: Sendable {
     private var lastAdvertising: KernelInstant?
 
     /// Creates a history that begins with an advertisement.
-    public init(_ advertisement: Advertisement) {
+    package init(_ advertisement: Advertisement) {
         first = advertisement.time
         last = advertisement.time
         record(advertisement)
@@ -36,7 +36,7 @@ public struct DeviceHistory: Sendable {
 
     /// Records a further advertisement of the same device and advertising set. One that is older than the last adds no
     /// interval.
-    public mutating func record(_ advertisement: Advertisement) {
+    package mutating func record(_ advertisement: Advertisement) {
         reportCount &+= 1
         last = max(last, advertisement.time)
         if let rssi = advertisement.rssi { record(Int8(clamping: rssi)) }
@@ -67,7 +67,7 @@ public struct DeviceHistory: Sendable {
 
     // MARK: Statistics
 
-    /// The RSSI of the last reports in dBm, oldest first; at most ``rssiCapacity``.
+    /// The RSSI of the last reports in dBm, oldest first; at most 16.
     public var rssi: [Int] {
         let start = Int(nextStrength) - Int(strengthCount) + Self.rssiCapacity
         return (0..<Int(strengthCount)).map { Int(strengths[(start + $0) % Self.rssiCapacity]) }

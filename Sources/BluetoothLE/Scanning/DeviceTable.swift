@@ -28,7 +28,7 @@ public struct DeviceTable: Sendable {
     /// The maximum number of stored devices.
     public let capacity: Int
     /// The number of devices removed because the table was full.
-    public private(set) var evictedCount = 0
+    package private(set) var evictedCount = 0
     private var devices: RecentlyUsed<Device>
 
     /// Creates an empty table for at most `capacity` devices, at least one.

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Each address is compared with all keys once, which takes about 1 µs per key; the result is cached for the last 1024
 /// addresses of these devices and for the last 4096 of others. In a scan the comparisons have a limit of
-/// ``comparisonsPerSecond``: beyond it an address is resolved by a later report of its device, so that neither many
+/// 100,000 in a second: beyond it an address is resolved by a later report of its device, so that neither many
 /// keys nor a transmitter with a new address in each packet keeps the loop busy.
 ///
 /// Safe to use from any thread.
@@ -23,7 +23,7 @@ public final class IdentityResolver: Sendable {
 
     /// The maximum number of keys that scans compare with addresses in a second of the kernel's clock. An address for
     /// which more are necessary takes that much longer.
-    public static let comparisonsPerSecond = 100_000
+    package static let comparisonsPerSecond = 100_000
 
     static let matchLimit = 1024
     static let otherLimit = 4096
@@ -61,10 +61,10 @@ public final class IdentityResolver: Sendable {
     }
 
     /// The number of addresses that were compared with the keys.
-    public var comparedCount: Int { state.withLock { $0.comparedCount } }
+    package var comparedCount: Int { state.withLock { $0.comparedCount } }
 
     /// The number of reports whose address was not compared with the keys because of the limit.
-    public var postponedCount: Int { state.withLock { $0.postponedCount } }
+    package var postponedCount: Int { state.withLock { $0.postponedCount } }
 
     /// The device with an address: a private one that its key resolves, or its identity address; nil if it is none of
     /// these devices.

@@ -14,7 +14,7 @@ import BluetoothSystem
 /// `public` or `random` after it; without that, it is public. Empty lines and lines that begin with `#` are skipped.
 public enum IdentityFile {
     /// The maximum number of devices.
-    public static let maximumCount = 10_000
+    package static let maximumCount = 10_000
     /// The maximum size of a file in bytes.
     static let maximumLength = 4 << 20
 

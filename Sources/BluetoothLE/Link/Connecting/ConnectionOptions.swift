@@ -206,7 +206,7 @@ public struct PairingOutcome: Hashable, Sendable {
     public var isBonded: Bool
 
     /// Creates an outcome from its parts.
-    public init(security: LinkSecurity, isBonded: Bool) {
+    package init(security: LinkSecurity, isBonded: Bool) {
         self.security = security
         self.isBonded = isBonded
     }

@@ -23,7 +23,7 @@ public struct PeerSubscription: Sendable, Hashable {
     public var configuration: ClientCharacteristicConfiguration
 
     /// A subscription from its parts.
-    public init(characteristic: AttributeHandle, configuration: ClientCharacteristicConfiguration) {
+    package init(characteristic: AttributeHandle, configuration: ClientCharacteristicConfiguration) {
         self.characteristic = characteristic
         self.configuration = configuration
     }
