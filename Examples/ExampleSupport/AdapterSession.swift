@@ -167,7 +167,7 @@ extension CommonOptions {
         }
         let report = { @Sendable (error: BluetoothError) in
             // A closed pipe ends the program quietly, as it does for results.
-            if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
+            if writesToOutput, let cause = error.cause?.kernelError, cause.number == .brokenPipe {
                 return console.results.fail(EPIPE)
             }
             console.results.hasLostTrace = true
@@ -191,7 +191,7 @@ extension CommonOptions {
             return trace
         } catch {
             guard error.code == .failed else { throw error }
-            if trace != nil, case .kernel(let cause)? = error.cause {
+            if trace != nil, let cause = error.cause?.kernelError {
                 throw cannotCreate(path, cause.number.rawValue, remedy: error.remedy)
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)

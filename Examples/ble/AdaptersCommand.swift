@@ -84,7 +84,7 @@ extension CommonOptions {
                         on: kernel, log: makeLog(quietly: true))
                     let health = try? await opened?.checkHealth()
                     await opened?.close()
-                    if case .good = health { return (adapter.id, "good") }
+                    if health == .good { return (adapter.id, "good") }
                     return health.map { _ in (adapter.id, "silent") }
                 }
             }

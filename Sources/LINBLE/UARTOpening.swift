@@ -172,7 +172,7 @@ extension BluetoothError {
 
     /// The same error, with a remedy if the device requires pairing.
     fileprivate var namingPairing: BluetoothError {
-        guard remedy == nil, case .attribute(let status) = cause,
+        guard remedy == nil, let status = cause?.attributeErrorCode,
             [ATTErrorCode(rawValue: 0x05), ATTErrorCode(rawValue: 0x08), ATTErrorCode(rawValue: 0x0F)].contains(status)
         else { return self }
         var error = self

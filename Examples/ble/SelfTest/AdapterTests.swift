@@ -30,7 +30,7 @@ struct AdapterTests: Sendable {
             var times = DurationStatistics()
             for _ in 0..<20 {
                 let start = clock.now()
-                guard case .good = try await adapter.checkHealth() else {
+                guard try await adapter.checkHealth() == .good else {
                     throw SelfTestObstacle.failed("the controller does not answer a command within 5 s")
                 }
                 times.add(clock.now() - start)

@@ -1,28 +1,36 @@
 import BluetoothPrimitives
 
-/// The state of an adapter: ready, or the reason why it cannot be used now.
-public enum AdapterState: Hashable, Sendable {
+/// The state of an adapter: ready, or the reason why it cannot be used now. An open set: switch with a default.
+public struct AdapterState: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case poweredOn, lowEnergyOff, poweredOff, blocked(isHard: Bool), absent, unsupported
+    }
+
+    package let kind: Kind
+
     /// Powered on, with LE: ready.
-    case poweredOn
+    public static let poweredOn = AdapterState(kind: .poweredOn)
     /// Powered on, but LE is off (management `Set Low Energy`), so that the kernel makes no LE connection.
-    case lowEnergyOff
+    public static let lowEnergyOff = AdapterState(kind: .lowEnergyOff)
     /// Powered off.
-    case poweredOff
+    public static let poweredOff = AdapterState(kind: .poweredOff)
     /// Powered off and blocked by a radio switch (rfkill), in hardware or in software.
-    case blocked(isHard: Bool)
+    public static func blocked(isHard: Bool) -> AdapterState { AdapterState(kind: .blocked(isHard: isHard)) }
     /// Unplugged, or taken from the kernel by a program that uses a user channel.
-    case absent
+    public static let absent = AdapterState(kind: .absent)
     /// The controller does not support LE.
-    case unsupported
+    public static let unsupported = AdapterState(kind: .unsupported)
 
     /// Whether the adapter is ready for use.
     public var isReady: Bool { self == .poweredOn }
+    /// Whether a radio switch blocks the adapter, in hardware or in software.
+    public var isBlocked: Bool { if case .blocked = kind { true } else { false } }
 }
 
 extension AdapterState: CustomStringConvertible {
     /// `on`, `LE off`, `off`, `blocked by rfkill (soft)`, `absent`, `no LE`.
     public var description: String {
-        switch self {
+        switch kind {
         case .poweredOn: "on"
         case .lowEnergyOff: "LE off"
         case .poweredOff: "off"

@@ -467,7 +467,7 @@ final class BondManager: AdapterStore {
 extension BluetoothError {
     /// Whether this user has no access to the files, and so no bonds in them.
     fileprivate var isOfAnotherUsersFile: Bool {
-        guard code == .storageFailed, case .kernel(let error)? = cause else { return false }
+        guard code == .storageFailed, let error = cause?.kernelError else { return false }
         return [.accessDenied, .notPermitted].contains(error.number)
     }
 }
