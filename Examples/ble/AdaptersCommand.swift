@@ -108,12 +108,7 @@ private func follow(
 extension Console {
     /// Prints the appearance, change or removal of an adapter.
     func show(_ change: AdapterChange) {
-        let event =
-            switch change {
-            case .added: "added"
-            case .changed: "changed"
-            case .removed: "removed"
-            }
+        let event = change.isAddition ? "added" : change.isRemoval ? "removed" : "changed"
         result(event, "\(time())  \(change)", fields(change.adapter, change.state))
     }
 }

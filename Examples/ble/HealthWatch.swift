@@ -43,7 +43,8 @@ struct HealthWatch: Sendable {
             for try await change in changes where selector?.matches(change.adapter) ?? true {
                 show { $0.show(change) }
                 // An open adapter is followed through absence, by its address if it has one.
-                guard case .added(let information) = change,
+                let information = change.adapter
+                guard change.isAddition,
                     watched.insert(information.address.isZero ? information.name : "\(information.address)").inserted
                 else { continue }
                 group.addTask { await watch(information) }

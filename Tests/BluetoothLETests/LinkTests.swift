@@ -215,7 +215,7 @@ import Testing
             let changes = try await connection.linkChanges()
             try await connection.requestDataLength(251)
             var iterator = changes.makeAsyncIterator()
-            guard case .dataLength(let length) = try await iterator.next() else {
+            guard let length = try await iterator.next()?.dataLength else {
                 Issue.record("no data length")
                 return
             }

@@ -64,7 +64,7 @@ extension Peers {
                 let changes = try await connection.linkChanges()
                 try await connection.requestDataLength(200)
                 var iterator = changes.makeAsyncIterator()
-                guard case .dataLength(let length) = try await iterator.next() else {
+                guard let length = try await iterator.next()?.dataLength else {
                     return #expect(Bool(false), "no data length was reported")
                 }
                 #expect(length.transmitOctets == 200)

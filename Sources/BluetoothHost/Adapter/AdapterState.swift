@@ -41,33 +41,32 @@ extension AdapterState: CustomStringConvertible {
     }
 }
 
-/// A change in the list of adapters; see ``Adapter/changes(on:)``.
-public enum AdapterChange: Hashable, Sendable {
-    /// An adapter that was present when the stream began, was plugged in, or was returned to the kernel.
-    case added(AdapterInformation)
-    /// An adapter whose settings, power or radio switch changed, with its new information.
-    case changed(AdapterInformation)
-    /// An adapter that was unplugged or taken from the kernel, with its last information.
-    case removed(AdapterInformation)
-
-    /// The adapter concerned.
-    public var adapter: AdapterInformation {
-        switch self {
-        case .added(let adapter), .changed(let adapter), .removed(let adapter): adapter
-        }
+/// A change in the list of adapters; see ``Adapter/changes(on:)``. An open set: what is neither an addition nor a removal
+/// is a change of ``adapter``.
+public struct AdapterChange: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case added, changed, removed
     }
 
+    package let kind: Kind
+    /// The adapter concerned: with its new information, or with its last when it was removed.
+    public let adapter: AdapterInformation
+
+    package init(_ kind: Kind, _ adapter: AdapterInformation) { (self.kind, self.adapter) = (kind, adapter) }
+
+    /// Whether the adapter was present when the stream began, was plugged in, or was returned to the kernel.
+    public var isAddition: Bool { kind == .added }
+    /// Whether the adapter was unplugged or taken from the kernel.
+    public var isRemoval: Bool { kind == .removed }
     /// The state of the adapter after the change.
-    public var state: AdapterState {
-        if case .removed = self { .absent } else { adapter.state }
-    }
+    public var state: AdapterState { isRemoval ? .absent : adapter.state }
 }
 
 extension AdapterChange: CustomStringConvertible {
     /// `hci0 (00:AA:01:00:00:01) added: off`.
     public var description: String {
         let subject = "\(adapter.name) (\(adapter.address))"
-        switch self {
+        switch kind {
         case .added: return "\(subject) added: \(state)"
         case .changed: return "\(subject) changed: \(state)"
         case .removed: return "\(subject) removed"
