@@ -184,7 +184,7 @@ extension CommonOptions {
                 }
             switch trace?.source {
             case .monitor: console.detail("recording the packets of all adapters in \(path)")
-            case .synthesised, nil:
+            default:
                 console.detail(
                     "recording this program's packets in \(path); recording those of all adapters requires root")
             }

@@ -1,7 +1,7 @@
 // Types that describe simulated devices and faults, besides those of BluetoothLE.
 @_exported import enum BluetoothAdvertising.ADField
 @_exported import struct BluetoothGATT.AttributeDatabase
-@_exported import enum BluetoothGATT.AttributeDatabaseError
+@_exported import struct BluetoothGATT.AttributeDatabaseError
 @_exported import enum BluetoothGATT.AttributeValue
 @_exported import enum BluetoothGATT.GATTBuilder
 @_exported import struct BluetoothGATT.GATTCharacteristic

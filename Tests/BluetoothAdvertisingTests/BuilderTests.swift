@@ -115,7 +115,7 @@ import Testing
                 try builder.add(field)
                 Issue.record("\(field) was taken")
             } catch {
-                guard case .wrongLength(type, expected: 16, actual: _) = error else {
+                guard case .wrongLength(type, expected: 16, actual: _) = error.kind else {
                     Issue.record("\(error)")
                     continue
                 }

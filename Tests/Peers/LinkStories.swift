@@ -26,7 +26,7 @@ extension Peers {
                 #expect(parameters.latency == 2)
                 #expect(await connection.parameters == parameters)
                 var iterator = changes.makeAsyncIterator()
-                #expect(try await iterator.next() == .parameters(parameters))
+                #expect(try await iterator.next()?.parameters == parameters)
                 await connection.disconnect()
             }
         }

@@ -64,7 +64,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
                 try advertising.add(field)
             } catch {
                 var rest: ADField? = field
-                if case .doesNotFit = error {
+                if case .doesNotFit = error.kind {
                     rest = Self.place(field, advertising: &advertising, scanResponse: &scanResponse, options: options)
                 }
                 if let rest { leftOver.append(LeftOver(field: rest, reason: error)) }

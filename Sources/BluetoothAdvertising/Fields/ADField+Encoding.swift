@@ -1,21 +1,36 @@
 import BluetoothPrimitives
 
-/// The reason for which a field cannot be added to a payload.
-public enum AdvertisementDataError: Error, Hashable, Sendable {
+/// The reason for which a field cannot be added to a payload. An open set: switch with a default.
+public struct AdvertisementDataError: Error, Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case doesNotFit(ADType, needed: Int, left: Int)
+        case tooLong(ADType, byteCount: Int)
+        case wrongLength(ADType, expected: Int, actual: Int)
+        case alreadyPresent(ADType)
+    }
+
+    package let kind: Kind
+
     /// The field needs `needed` bytes of the payload, but only `left` remain.
-    case doesNotFit(ADType, needed: Int, left: Int)
+    public static func doesNotFit(_ type: ADType, needed: Int, left: Int) -> Self {
+        Self(kind: .doesNotFit(type, needed: needed, left: left))
+    }
     /// The field exceeds the 254 bytes of an AD structure.
-    case tooLong(ADType, byteCount: Int)
+    public static func tooLong(_ type: ADType, byteCount: Int) -> Self {
+        Self(kind: .tooLong(type, byteCount: byteCount))
+    }
     /// The value of the type has a fixed length, and the bytes have another.
-    case wrongLength(ADType, expected: Int, actual: Int)
+    public static func wrongLength(_ type: ADType, expected: Int, actual: Int) -> Self {
+        Self(kind: .wrongLength(type, expected: expected, actual: actual))
+    }
     /// The type may occur once in a payload, and is already present (CSS Part A §1).
-    case alreadyPresent(ADType)
+    public static func alreadyPresent(_ type: ADType) -> Self { Self(kind: .alreadyPresent(type)) }
 }
 
 extension AdvertisementDataError: CustomStringConvertible {
     /// The field and the numbers.
     public var description: String {
-        switch self {
+        switch kind {
         case .doesNotFit(let type, let needed, let left): "\(type) needs \(needed) bytes, \(left) remain"
         case .tooLong(let type, let count):
             "\(type) has \(count) bytes, the maximum is \(ADStructure.maximumDataLength)"

@@ -38,7 +38,7 @@ public struct RecoveryOptions: Hashable, Sendable {
 
 /// An event of an adapter's health. An open set: each property is one thing that may happen, nil for the others.
 public struct HealthEvent: Hashable, Sendable {
-    enum Kind: Hashable {
+    package enum Kind: Hashable, Sendable {
         case problem(RadioProblem)
         case began(RecoveryStep)
         case failed(RecoveryStep, BluetoothError)
@@ -47,9 +47,9 @@ public struct HealthEvent: Hashable, Sendable {
         case gaveUp(BluetoothError, retryAfter: Duration)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
-    init(_ kind: Kind) { self.kind = kind }
+    package init(_ kind: Kind) { self.kind = kind }
 
     /// What is wrong.
     public var problem: RadioProblem? { if case .problem(let problem) = kind { problem } else { nil } }
@@ -89,16 +89,16 @@ extension HealthEvent: CustomStringConvertible {
 
 /// The health of an adapter. An open set: compare with ``good``, or ask for the ``problem``.
 public struct AdapterHealth: Hashable, Sendable {
-    enum Kind: Hashable {
+    package enum Kind: Hashable, Sendable {
         case good
         case suspect(RadioProblem)
         case recovering(RadioProblem, RecoveryStep)
         case failed(RadioProblem)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
-    init(_ kind: Kind) { self.kind = kind }
+    package init(_ kind: Kind) { self.kind = kind }
 
     /// Nothing is wrong, as far as it is known.
     public static let good = AdapterHealth(.good)

@@ -93,12 +93,12 @@ extension LongTermKey.Kind {
 
 /// The state of the bonds' keys in the kernel. An open set: switch with a default.
 public struct BondStatus: Hashable, Sendable {
-    enum Kind: Hashable {
+    package enum Kind: Hashable, Sendable {
         case loaded, disabled, notPermitted, daemon
         case failed(BluetoothError)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
     /// The kernel gets the keys before a link needs them: bonded devices reconnect without pairing again.
     public static let loaded = BondStatus(kind: .loaded)
@@ -108,7 +108,7 @@ public struct BondStatus: Hashable, Sendable {
     public static let notPermitted = BondStatus(kind: .notPermitted)
     /// BlueZ's daemon is running. It loads its own keys and receives those that pairing makes.
     public static let daemon = BondStatus(kind: .daemon)
-    static func failed(_ error: BluetoothError) -> Self { Self(kind: .failed(error)) }
+    package static func failed(_ error: BluetoothError) -> Self { Self(kind: .failed(error)) }
 
     /// The reason for which the store could not be read, or the kernel has rejected the keys; nil in other states.
     public var failure: BluetoothError? { if case .failed(let error) = kind { error } else { nil } }
@@ -129,7 +129,7 @@ extension BondStatus: CustomStringConvertible {
 
 /// A change of an adapter's bonds. An open set: each property is one thing that may happen, nil for the others.
 public struct BondChange: Hashable, Sendable {
-    enum Kind: Hashable {
+    package enum Kind: Hashable, Sendable {
         case stored(Bond)
         case notStored(Bond, BluetoothError)
         case removed(BluetoothAddress)
@@ -138,9 +138,9 @@ public struct BondChange: Hashable, Sendable {
         case notReplaced(BluetoothAddress, BluetoothError)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
-    init(_ kind: Kind) { self.kind = kind }
+    package init(_ kind: Kind) { self.kind = kind }
 
     /// The bond of a device that was paired, or whose bond has changed, which the store has.
     public var stored: Bond? { if case .stored(let bond) = kind { bond } else { nil } }
