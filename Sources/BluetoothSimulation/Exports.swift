@@ -1,5 +1,5 @@
 // Types that describe simulated devices and faults, besides those of BluetoothLE.
-@_exported import enum BluetoothAdvertising.ADField
+@_exported import struct BluetoothAdvertising.ADField
 @_exported import struct BluetoothGATT.AttributeDatabase
 @_exported import struct BluetoothGATT.AttributeDatabaseError
 @_exported import enum BluetoothGATT.AttributeValue

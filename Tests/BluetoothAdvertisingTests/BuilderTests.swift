@@ -265,14 +265,14 @@ import Testing
                 #expect(payloads.data.problems == [])
                 var accounted = payloads.data.fields + payloads.leftOver.map(\.field)
                 for field in fields {
-                    switch field {
+                    switch field.kind {
                     case .services(let uuids, _):
                         let rest = accounted.flatMap { (field) -> [BluetoothUUID] in
-                            if case .services(let uuids, _) = field { uuids } else { [] }
+                            if case .services(let uuids, _) = field.kind { uuids } else { [] }
                         }
                         #expect(Set(uuids).isSubset(of: rest))
                     case .localName:
-                        #expect(accounted.contains { if case .localName = $0 { true } else { false } })
+                        #expect(accounted.contains { $0.localName != nil })
                     default:
                         let index = accounted.firstIndex(of: field)
                         #expect(index != nil)

@@ -92,7 +92,7 @@ public struct AdvertisementContent: Hashable, Sendable {
         capacity: Int, scanResponseCapacity: Int
     ) throws(AdvertisementDataError) -> AdvertisingPayloads {
         for field in fields + scanResponse {
-            switch field {
+            switch field.kind {
             case .flags: throw .alreadyPresent(.flags)
             case .txPowerLevel where includesTransmitPower: throw .alreadyPresent(.txPowerLevel)
             default: break

@@ -83,7 +83,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
         options: Options
     ) -> ADField? {
         if field.type != .flags, (try? scanResponse.add(field)) != nil { return nil }
-        switch field {
+        switch field.kind {
         case .localName(let name, complete: true) where options.contains(.shortensName):
             let inScanResponse =
                 scanResponse.room(for: .shortenedLocalName) ?? 0 > advertising.room(for: .shortenedLocalName) ?? 0

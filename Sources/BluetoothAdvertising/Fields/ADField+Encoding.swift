@@ -43,7 +43,7 @@ extension AdvertisementDataError: CustomStringConvertible {
 extension ADField {
     /// The AD structures of the field: one, or one for each width of UUID or kind of address.
     public func structures() throws(AdvertisementDataError) -> [ADStructure] {
-        switch self {
+        switch kind {
         case .securityManagerTK(let bytes), .broadcastCode(let bytes), .simplePairingHash192(let bytes),
             .simplePairingRandomizer192(let bytes), .simplePairingHash256(let bytes),
             .simplePairingRandomizer256(let bytes), .secureConnectionsConfirmation(let bytes),
@@ -71,7 +71,7 @@ extension ADField {
             kinds.map { own in values.filter { kind($0) == own } }.filter { !$0.isEmpty }.map(field)
         }
         let widths = BluetoothUUID.Width.allCases
-        switch self {
+        switch kind {
         case .services(let uuids, let complete) where !uuids.isEmpty:
             return divided(uuids, by: widths, of: { $0.shortestWidth }) { .services($0, complete: complete) }
         case .solicitedServices(let uuids) where !uuids.isEmpty:
@@ -94,7 +94,7 @@ extension ADField {
 
     /// The AD type of the field's structure, or of the first of several.
     public var type: ADType {
-        switch self {
+        switch kind {
         case .flags: .flags
         case .services(let uuids, let complete): .services(Self.firstWidth(of: uuids), complete: complete)
         case .localName(_, let complete): complete ? .completeLocalName : .shortenedLocalName
@@ -141,7 +141,7 @@ extension ADField {
 
     /// Writes the bytes after the type of the field's only structure.
     private func write(to writer: inout ByteWriter) throws(BufferFull) {
-        switch self {
+        switch kind {
         case .flags(let flags): try writer.write(flags.rawValue)
         case .services(let uuids, _), .solicitedServices(let uuids):
             for uuid in uuids { try writer.write(uuid) }
