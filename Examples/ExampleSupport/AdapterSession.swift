@@ -167,7 +167,7 @@ extension CommonOptions {
         }
         let report = { @Sendable (error: BluetoothError) in
             // A closed pipe ends the program quietly, as it does for results.
-            if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
+            if writesToOutput, let cause = error.cause?.kernelError, cause.number == .brokenPipe {
                 return console.results.fail(EPIPE)
             }
             console.results.hasLostTrace = true
@@ -184,14 +184,14 @@ extension CommonOptions {
                 }
             switch trace?.source {
             case .monitor: console.detail("recording the packets of all adapters in \(path)")
-            case .synthesised, nil:
+            default:
                 console.detail(
                     "recording this program's packets in \(path); recording those of all adapters requires root")
             }
             return trace
         } catch {
             guard error.code == .failed else { throw error }
-            if trace != nil, case .kernel(let cause)? = error.cause {
+            if trace != nil, let cause = error.cause?.kernelError {
                 throw cannotCreate(path, cause.number.rawValue, remedy: error.remedy)
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)

@@ -85,11 +85,9 @@ extension CommonOptions {
             let kept = radio.keepConnected(to: found, options: options)
             defer { withExtendedLifetime(kept) {} }
             for try await event in await kept.events() {
-                switch event {
-                case .connecting, .disconnected: continue
-                case .failed(let error, _): report(error.message)
-                case .waitingForAdapter(let error): console.waiting(error)
-                case .connected(let connection):
+                if let (error, _) = event.failed { report(error.message) }
+                if let error = event.waitingForAdapter { console.waiting(error) }
+                if let connection = event.connected {
                     last = ""
                     do {
                         return try await use(connection, body)

@@ -207,26 +207,23 @@ extension CommonOptions {
 extension Console {
     /// Prints the progress of opening a UART with -v; a restart is always printed.
     public func tell(_ progress: UARTProgress) {
-        switch progress {
-        case .startingOver: message(messages.yellow(progress.text))
-        default: detail(progress.text)
-        }
+        if progress.startingOver != nil { message(messages.yellow(progress.text)) } else { detail(progress.text) }
     }
 }
 
 extension UARTProgress {
     /// The progress in words.
     public var text: String {
-        switch self {
-        case .scanning(let device): "looking for \(device)"
-        case .found(let advertisement): "found \(advertisement.summary)"
-        case .connecting(let address, let attempt):
-            "connecting to \(address)" + (attempt > 1 ? ", attempt \(attempt)" : "")
-        case .connected(let address, let mtu): "connected to \(address), ATT_MTU \(mtu)"
-        case .discovered(let profile): "found the \(profile.name) service"
-        case .online(let length): "online, chunks of up to \(length) bytes"
-        case .startingOver(let error): "starting over: \(error.message)"
+        if let device = scanning { return "looking for \(device)" }
+        if let advertisement = found { return "found \(advertisement.summary)" }
+        if let (address, attempt) = connecting {
+            return "connecting to \(address)" + (attempt > 1 ? ", attempt \(attempt)" : "")
         }
+        if let (address, mtu) = connected { return "connected to \(address), ATT_MTU \(mtu)" }
+        if let profile = discovered { return "found the \(profile.name) service" }
+        if let length = online { return "online, chunks of up to \(length) bytes" }
+        if let error = startingOver { return "starting over: \(error.message)" }
+        return "\(self)"
     }
 }
 

@@ -51,7 +51,7 @@ extension Connection {
                 return try await read(descriptor, timeout: timeout)
             } catch {
                 // A device may refuse it: the value is shown without it.
-                guard case .attribute = error.cause else { throw error }
+                guard error.cause?.attributeErrorCode != nil else { throw error }
                 return nil
             }
         }

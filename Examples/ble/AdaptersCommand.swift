@@ -84,7 +84,7 @@ extension CommonOptions {
                         on: kernel, log: makeLog(quietly: true))
                     let health = try? await opened?.checkHealth()
                     await opened?.close()
-                    if case .good = health { return (adapter.id, "good") }
+                    if health == .good { return (adapter.id, "good") }
                     return health.map { _ in (adapter.id, "silent") }
                 }
             }
@@ -108,12 +108,7 @@ private func follow(
 extension Console {
     /// Prints the appearance, change or removal of an adapter.
     func show(_ change: AdapterChange) {
-        let event =
-            switch change {
-            case .added: "added"
-            case .changed: "changed"
-            case .removed: "removed"
-            }
+        let event = change.isAddition ? "added" : change.isRemoval ? "removed" : "changed"
         result(event, "\(time())  \(change)", fields(change.adapter, change.state))
     }
 }

@@ -93,7 +93,7 @@ struct DeviceRecorder: Sendable {
         do throws(BluetoothError) {
             return DescribedValue(try await connection.read(handle, timeout: timeout))
         } catch {
-            guard case .attribute(let code) = error.cause else { throw error }
+            guard let code = error.cause?.attributeErrorCode else { throw error }
             return DescribedValue(error: code)
         }
     }
@@ -144,7 +144,7 @@ struct DeviceRecorder: Sendable {
         do throws(BluetoothError) {
             return try await connection.subscribe(to: characteristic, timeout: timeout)
         } catch {
-            guard case .attribute(let code) = error.cause else { throw error }
+            guard let code = error.cause?.attributeErrorCode else { throw error }
             console.message("\(characteristic.uuid) refuses to be subscribed to: \(code)")
             return nil
         }

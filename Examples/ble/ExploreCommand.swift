@@ -75,7 +75,7 @@ private final class Reading: Sendable {
         do throws(BluetoothError) {
             return .value(try await connection.read(handle, timeout: timeout))
         } catch {
-            guard case .attribute(let code) = error.cause else { throw error }
+            guard let code = error.cause?.attributeErrorCode else { throw error }
             return .refused(code)
         }
     }

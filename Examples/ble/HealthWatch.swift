@@ -43,7 +43,8 @@ struct HealthWatch: Sendable {
             for try await change in changes where selector?.matches(change.adapter) ?? true {
                 show { $0.show(change) }
                 // An open adapter is followed through absence, by its address if it has one.
-                guard case .added(let information) = change,
+                let information = change.adapter
+                guard change.isAddition,
                     watched.insert(information.address.isZero ? information.name : "\(information.address)").inserted
                 else { continue }
                 group.addTask { await watch(information) }
@@ -149,45 +150,33 @@ struct HealthLine {
     }
 
     init(_ event: HealthEvent, _ mode: RecoveryOptions.Mode, _ adapter: String) {
-        tone =
-            switch event {
-            case .began: .neutral
-            case .problem, .waitingForLinks: .doubtful
-            case .failed, .gaveUp: .bad
-            case .recovered: .good
-            }
-        switch event {
-        case .problem(let problem):
-            (word, kind, text) = ("problem", "problem", "\(problem)")
+        (word, kind, text, tone) = ("event", "event", "\(event)", .neutral)
+        if let problem = event.problem {
+            (word, kind, tone) = ("problem", "problem", .doubtful)
             if mode == .reportOnly, problem.needsStep {
                 remedy = "Try the steps that may help: sudo ble doctor --watch --recover -i \(adapter)"
             }
-        case .began(let step):
-            (word, kind, text, self.step) = ("step", "step", "trying to \(step)", step.key)
-        case .failed(let step, let error):
-            (word, kind, text) = ("failed", "stepFailed", "could not \(step): \(error.message)")
+        } else if let step = event.began {
+            (word, kind, self.step) = ("step", "step", step.key)
+        } else if let (step, error) = event.failed {
+            (word, kind, tone) = ("failed", "stepFailed", .bad)
             (self.step, remedy) = (step.key, BluetoothError.forUsers(error.remedy))
-        case .recovered(let step):
-            (word, kind, text, self.step) = ("works", "recovered", "\(event)", step?.key)
-        case .waitingForLinks:
-            (word, kind, text) = ("waits", "waiting", "\(event)")
+        } else if event.isRecovered {
+            (word, kind, tone, step) = ("works", "recovered", .good, event.helpfulStep?.key)
+        } else if event.waitingForLinks != nil {
+            (word, kind, tone) = ("waits", "waiting", .doubtful)
             remedy =
                 "End them, or recover anyway: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
-        case .gaveUp(let error, let delay):
-            (word, kind, text, retryAfter) = ("gave up", "gaveUp", error.message, delay)
-            remedy = BluetoothError.forUsers(error.remedy)
+        } else if let (error, delay) = event.gaveUp {
+            (word, kind, text, tone) = ("gave up", "gaveUp", error.message, .bad)
+            (retryAfter, remedy) = (delay, BluetoothError.forUsers(error.remedy))
         }
     }
 }
 
 extension RadioProblem {
     /// Whether it persists without a step.
-    fileprivate var needsStep: Bool {
-        switch self {
-        case .silent, .unanswered, .linkStalled, .powerOnFailed, .addressChanged: true
-        case .hardwareError, .poweredOff: false
-        }
-    }
+    fileprivate var needsStep: Bool { hardwareErrorCode == nil && self != .poweredOff }
 }
 
 extension RecoveryStep {
@@ -199,6 +188,7 @@ extension RecoveryStep {
         case .reset: "reset"
         case .restart: "restart"
         case .rebind: "rebind"
+        default: "\(self)"
         }
     }
 }

@@ -91,7 +91,7 @@ extension Connection {
             try await requestDataLength(octets)
             // Reported only if the negotiation changes the length, and then soon.
             _ = try await upTo(.seconds(1)) {
-                for try await change in changes { if case .dataLength = change { return } }
+                for try await change in changes { if change.dataLength != nil { return } }
             }
         }
     }

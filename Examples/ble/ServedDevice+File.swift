@@ -63,7 +63,7 @@ extension AdvertisementContent {
         func fields(_ bytes: [UInt8]) -> [ADField] {
             AdvertisementData(advertising: bytes).fields.filter { field in
                 // The system adds the flags.
-                guard case .flags(let flags) = field else { return true }
+                guard let flags = field.flags else { return true }
                 if flags.contains(.leGeneralDiscoverable) {
                     discoverability = .general
                 } else if flags.contains(.leLimitedDiscoverable) {

@@ -72,11 +72,11 @@ struct ServedDevice: Sendable {
     /// Replaces the name, also in the advertisement.
     mutating func rename(_ name: String) {
         func renamed(_ fields: [ADField]) -> [ADField] {
-            fields.map { if case .localName = $0 { .localName(name) } else { $0 } }
+            fields.map { $0.localName == nil ? $0 : .localName(name) }
         }
         self.name = name
         let (fields, scanResponse) = (renamed(content.fields), renamed(content.scanResponse))
-        let isNamed = (fields + scanResponse).contains { if case .localName = $0 { true } else { false } }
+        let isNamed = (fields + scanResponse).contains { $0.localName != nil }
         content.fields = fields + (isNamed ? [] : [.localName(name)])
         content.scanResponse = scanResponse
     }

@@ -77,14 +77,14 @@ final class BridgeReport: Sendable {
 
     /// An event of the UART.
     func tell(_ event: KeptUART.Event, _ counts: BridgeCounts) async {
-        switch event {
-        case .connecting(let attempt):
+        if let attempt = event.connecting {
             manager.setStatus("waiting for \(device)")
             // A later attempt follows a line that announces it.
             guard console.isJSON || attempt == 1 else { return }
             line("waiting", "\(device)", [("for", .string("device")), ("attempt", .integer(attempt))])
-        case .waitingForAdapter(let error): absent(error)
-        case .online(let uart):
+        } else if let error = event.waitingForAdapter {
+            absent(error)
+        } else if let uart = event.online {
             let adapter = await uart.connection.adapterName
             manager.setStatus("online with \(uart.peer)")
             line(
@@ -93,14 +93,14 @@ final class BridgeReport: Sendable {
                     ("address", .string("\(uart.peer)")), ("profile", .string(uart.profile.name)),
                     ("adapter", .string(adapter)),
                 ])
-        case .offline(let error, let count):
+        } else if let (error, count) = event.offline {
             let reason = error.disconnectReason.map { "\($0)" } ?? error.message
             let words = error.disconnectReason?.words ?? error.message
             manager.setStatus("offline: \(words)")
             line(
                 "offline", "\(words)  \(counts.text)",
                 [("reason", .string(reason)), ("lost", .integer(count))] + counts.fields)
-        case .failed(let error, let delay):
+        } else if let (error, delay) = event.failed {
             manager.setStatus("failed: \(error.message)")
             let seconds = delay / .seconds(1)
             line(

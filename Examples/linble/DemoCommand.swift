@@ -118,12 +118,16 @@ private final class DemoStory: Sendable {
 
     /// Prints the steps of opening the UART.
     func tell(_ progress: UARTProgress) {
-        switch progress {
-        case .scanning: step("Scan", progress.text)
-        case .connecting: step("Connect", progress.text)
-        case .discovered: step("Subscribe", progress.text)
-        case .startingOver: console.tell(progress)
-        case .found, .connected, .online: say(progress.text)
+        if progress.scanning != nil {
+            step("Scan", progress.text)
+        } else if progress.connecting != nil {
+            step("Connect", progress.text)
+        } else if progress.discovered != nil {
+            step("Subscribe", progress.text)
+        } else if progress.startingOver != nil {
+            console.tell(progress)
+        } else {
+            say(progress.text)
         }
     }
 }

@@ -142,7 +142,7 @@ private final class ServedUART: Sendable {
             { [self] in
                 try await UARTServer.run(on: adapter, options: options) { event in
                     self.tell(event, of: adapter.information)
-                    if case .offline = event, once { departed.yield() }
+                    if event.offline != nil, once { departed.yield() }
                 } serve: { [self] in
                     try await serve($0)
                 }
@@ -181,13 +181,13 @@ private final class ServedUART: Sendable {
     }
 
     private func tell(_ event: UARTServerEvent, of adapter: AdapterInformation) {
-        switch event {
-        case .advertising(let set):
+        if let set = event.advertising {
             started(on: adapter)
             console.reportShortenedName(in: set.payloads)
-        case .connected(let connection): console.tell("connected", connection.peer)
-        case .online(let central): console.tell("online", central.peer)
-        case .offline(let central, let error):
+        }
+        if let connection = event.connected { console.tell("connected", connection.peer) }
+        if let central = event.online { console.tell("online", central.peer) }
+        if let (central, error) = event.offline {
             console.tell("offline", central.peer, received: central.receivedByteCount, reason: error)
         }
     }

@@ -96,19 +96,23 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
             guard before.publicAddress == information.publicAddress else {
                 information.formerAddress = before.formerAddress ?? before.publicAddress
                 known[information.index] = information
-                report(.removed(before))
-                return report(.added(information))
+                report(.init(.removed, before))
+                return report(.init(.added, information))
             }
         }
         let before = known.updateValue(information, forKey: information.index)
         if information.isPowered, before?.isPowered != true {
             PowerChanges.setSwitchedOff(false, .init(information.index, information.publicAddress, on: loop))
         }
-        if before == nil { report(.added(information)) } else if before != information { report(.changed(information)) }
+        if before == nil {
+            report(.init(.added, information))
+        } else if before != information {
+            report(.init(.changed, information))
+        }
     }
 
     private func lost(_ index: UInt16) {
-        if let gone = known.removeValue(forKey: index) { report(.removed(gone)) }
+        if let gone = known.removeValue(forKey: index) { report(.init(.removed, gone)) }
     }
 
     private func change(_ index: UInt16, to settings: ManagementSettings) {
@@ -136,7 +140,7 @@ package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private func replace(_ information: AdapterInformation) {
         guard information != known[information.index] else { return }
         known[information.index] = information
-        report(.changed(information))
+        report(.init(.changed, information))
     }
 
     private func refreshState(of index: UInt16) {

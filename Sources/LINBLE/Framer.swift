@@ -1,19 +1,30 @@
 import BluetoothPrimitives
 
-/// An error in the framing of a byte stream, or of a frame to send.
-public enum FramingError: Error, Hashable, Sendable, CustomStringConvertible {
+/// An error in the framing of a byte stream, or of a frame to send. An open set: switch with a default.
+public struct FramingError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Kind: Hashable, Sendable {
+        case notFramable
+        case frameTooLong(length: Int, maximum: Int)
+        case invalidLength(Int)
+        case overflow(capacity: Int)
+    }
+
+    package let kind: Kind
+
     /// A frame is longer than the framer's maximum; the framer skips it.
-    case frameTooLong(length: Int, maximum: Int)
+    public static func frameTooLong(length: Int, maximum: Int) -> Self {
+        Self(kind: .frameTooLong(length: length, maximum: maximum))
+    }
     /// A length field has an impossible value; the framer continues after the field.
-    case invalidLength(Int)
+    public static func invalidLength(_ length: Int) -> Self { Self(kind: .invalidLength(length)) }
     /// A frame to send contains the delimiter, or does not have the fixed length.
-    case notFramable
+    public static let notFramable = Self(kind: .notFramable)
     /// More bytes were appended than the framer holds, without removing frames; they were discarded.
-    case overflow(capacity: Int)
+    public static func overflow(capacity: Int) -> Self { Self(kind: .overflow(capacity: capacity)) }
 
     /// The problem, with its numbers.
     public var description: String {
-        switch self {
+        switch kind {
         case .frameTooLong(let length, let maximum): "a frame of \(length) bytes or more, where \(maximum) are allowed"
         case .invalidLength(let length): "a length field of \(length)"
         case .notFramable: "this framing cannot express the frame"

@@ -82,10 +82,10 @@ actor KeptDriver: LoopActor, KeptLinks {
     }
 
     func report(_ event: KeptConnection.Event) {
-        switch event {
-        case .connecting(let attempt): publish(.connecting(attempt: attempt))
-        case .failed(let reason, let delay): publish(.failed(reason, retryAfter: delay))
-        case .waitingForAdapter(let reason): publish(.waitingForAdapter(reason))
+        switch event.kind {
+        case .connecting(let attempt): publish(.init(.connecting(attempt: attempt)))
+        case .failed(let reason, let delay): publish(.init(.failed(reason, retryAfter: delay)))
+        case .waitingForAdapter(let reason): publish(.init(.waitingForAdapter(reason)))
         case .connected, .disconnected: break
         }
     }
@@ -154,7 +154,7 @@ actor KeptDriver: LoopActor, KeptLinks {
         }
         phase = .online(uart)
         linkCount += 1
-        publish(.online(uart))
+        publish(.init(.online(uart)))
         buffer.setDraining(false)
         let reason = await withTaskGroup(of: BluetoothError.self) { group in
             group.addTask(executorPreference: loop) { await self.receive(from: uart) }
@@ -173,7 +173,7 @@ actor KeptDriver: LoopActor, KeptLinks {
         }
         if case .online = phase { phase = .offline }
         let unconfirmed = await sender.linkEnded()
-        publish(.offline(reason, unconfirmedByteCount: unconfirmed))
+        publish(.init(.offline(reason, unconfirmedByteCount: unconfirmed)))
         return reason
     }
 

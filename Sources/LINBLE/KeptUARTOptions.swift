@@ -36,21 +36,40 @@ extension KeptUART {
     /// A search for the device to stay with, by a rule of the program's own, on an adapter.
     public typealias Choice = @Sendable (Adapter) async throws(BluetoothError) -> UARTDevice
 
-    /// An event of a UART that outlives links.
-    public enum Event: Sendable {
-        /// An attempt begins, the n-th since the last link, from 1: it scans for the device, unless that is given by its
-        /// address, connects and opens the UART.
-        case connecting(attempt: Int)
-        /// Bytes flow in both directions. They are sent and received by the ``KeptUART``, not by this link.
-        case online(UARTConnection)
-        /// The link has ended. The count is that of the bytes that it leaves unconfirmed, as in
+    /// An event of a UART that outlives links. An open set: each property is one thing that may happen, nil for the others.
+    public struct Event: Sendable {
+        package enum Kind: Sendable {
+            case connecting(attempt: Int)
+            case online(UARTConnection)
+            case offline(BluetoothError, unconfirmedByteCount: Int)
+            case failed(BluetoothError, retryAfter: Duration)
+            case waitingForAdapter(BluetoothError)
+        }
+
+        package let kind: Kind
+
+        init(_ kind: Kind) { self.kind = kind }
+
+        /// The number of the attempt that begins, the n-th since the last link, from 1: it scans for the device, unless
+        /// that is given by its address, connects and opens the UART.
+        public var connecting: Int? { if case .connecting(let attempt) = kind { attempt } else { nil } }
+        /// The link on which bytes flow in both directions. They are sent and received by the ``KeptUART``, not by this
+        /// link.
+        public var online: UARTConnection? { if case .online(let uart) = kind { uart } else { nil } }
+        /// The reason for the end of the link. The count is that of the bytes that it leaves unconfirmed, as in
         /// ``Statistics/unconfirmedByteCount``.
-        case offline(BluetoothError, unconfirmedByteCount: Int)
-        /// An attempt has failed, or the link was short; the next attempt follows after the delay.
-        case failed(BluetoothError, retryAfter: Duration)
-        /// The adapter is off, blocked or absent, or has no room for another link (`.linkLimitReached`); the next attempt
-        /// follows when it is back, or when a link ends.
-        case waitingForAdapter(BluetoothError)
+        public var offline: (reason: BluetoothError, unconfirmedByteCount: Int)? {
+            if case .offline(let reason, let count) = kind { (reason, count) } else { nil }
+        }
+        /// The reason for which an attempt has failed, or the link was short; the next attempt follows after the delay.
+        public var failed: (error: BluetoothError, retryAfter: Duration)? {
+            if case .failed(let error, let delay) = kind { (error, delay) } else { nil }
+        }
+        /// The reason for which the adapter is waited for: it is off, blocked or absent, or has no room for another link
+        /// (`.linkLimitReached`); the next attempt follows when it is back, or when a link ends.
+        public var waitingForAdapter: BluetoothError? {
+            if case .waitingForAdapter(let reason) = kind { reason } else { nil }
+        }
     }
 
     /// The byte counts of a UART that outlives links, over all links.

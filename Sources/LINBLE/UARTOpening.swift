@@ -29,7 +29,7 @@ extension UARTConnection {
                 guard attempt < options.attempts, error.isWorthRetrying else { throw error }
                 failure = error
                 attempt += 1
-                progress?(.startingOver(after: error))
+                progress?(.init(.startingOver(after: error)))
             }
         }
     }
@@ -55,9 +55,10 @@ extension UARTConnection {
             to: device, on: central, connectionOptions, profiles: options.profiles, attempt: attempt, progress: progress
         )
         do throws(BluetoothError) {
-            progress?(.connected(connection.peer, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
+            progress?(
+                .init(.connected(connection.peer, maximumTransmissionUnit: await connection.maximumTransmissionUnit)))
             let uart = try await attach(to: connection, options: options, progress: progress)
-            progress?(.online(maximumChunkLength: await uart.maximumChunkLength))
+            progress?(.init(.online(maximumChunkLength: await uart.maximumChunkLength)))
             return uart
         } catch {
             await connection.leave(timeout: .zero)
@@ -71,15 +72,15 @@ extension UARTConnection {
         attempt: Int, progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> Connection {
         if case .address(let address) = device {
-            progress?(.connecting(address, attempt: attempt))
+            progress?(.init(.connecting(address, attempt: attempt)))
             return try await central.connect(to: address, options: options)
         }
-        progress?(.scanning(device))
+        progress?(.init(.scanning(device)))
         do throws(BluetoothError) {
             if case .identity(let identity) = device {
                 return try await central.connect(to: identity, options: options) { address, advertisement in
-                    if let advertisement { progress?(.found(advertisement)) }
-                    progress?(.connecting(address, attempt: attempt))
+                    if let advertisement { progress?(.init(.found(advertisement))) }
+                    progress?(.init(.connecting(address, attempt: attempt)))
                 }
             }
             let limit: Duration? = if case .own(let limit) = options.searchLimit { limit } else { options.timeout }
@@ -88,9 +89,9 @@ extension UARTConnection {
                 $0.hasConnectableAddress && device.matches($0, profiles: profiles, resolver)
             }
             let advertisement = report.advertisement
-            progress?(.found(advertisement))
+            progress?(.init(.found(advertisement)))
             guard let address = advertisement.address else { throw .deviceNotFound(device) }
-            progress?(.connecting(address, attempt: attempt))
+            progress?(.init(.connecting(address, attempt: attempt)))
             return try await central.connect(to: report, options: options)
         } catch  where error.code == .notFound {
             throw .deviceNotFound(device)
@@ -118,7 +119,7 @@ extension UARTConnection {
             guard let selection = profile.selection(among: candidates) else {
                 throw .unsupportedDevice(connection.peer, incomplete: profile, candidates: candidates)
             }
-            progress?(.discovered(profile))
+            progress?(.init(.discovered(profile)))
             // The subscription delivers values that arrive before the response to its request, so none is lost.
             let subscription = try await connection.subscribe(
                 to: characteristics[selection.fromDevice], timeout: options.stepTimeout)
@@ -172,7 +173,7 @@ extension BluetoothError {
 
     /// The same error, with a remedy if the device requires pairing.
     fileprivate var namingPairing: BluetoothError {
-        guard remedy == nil, case .attribute(let status) = cause,
+        guard remedy == nil, let status = cause?.attributeErrorCode,
             [ATTErrorCode(rawValue: 0x05), ATTErrorCode(rawValue: 0x08), ATTErrorCode(rawValue: 0x0F)].contains(status)
         else { return self }
         var error = self

@@ -131,20 +131,44 @@ public struct UARTOptions: Sendable {
     }
 }
 
-/// A step in opening a UART.
-public enum UARTProgress: Sendable {
-    /// Scanning for the device.
-    case scanning(UARTDevice)
-    /// The device was found.
-    case found(Advertisement)
-    /// Connecting; attempts are counted from 1.
-    case connecting(BluetoothAddress, attempt: Int)
-    /// The link is up, with this ATT_MTU.
-    case connected(BluetoothAddress, maximumTransmissionUnit: Int)
-    /// The service and its two characteristics were discovered.
-    case discovered(UARTProfile)
-    /// The device has confirmed the subscription: bytes flow in both directions.
-    case online(maximumChunkLength: Int)
-    /// A step failed; the link was ended, and the procedure restarts with scanning.
-    case startingOver(after: BluetoothError)
+/// A step in opening a UART. An open set: each property is one step, nil for the others.
+public struct UARTProgress: Sendable {
+    package enum Kind: Sendable {
+        case scanning(UARTDevice)
+        case found(Advertisement)
+        case connecting(BluetoothAddress, attempt: Int)
+        case connected(BluetoothAddress, maximumTransmissionUnit: Int)
+        case discovered(UARTProfile)
+        case online(maximumChunkLength: Int)
+        case startingOver(after: BluetoothError)
+    }
+
+    package let kind: Kind
+
+    init(_ kind: Kind) { self.kind = kind }
+
+    /// A program scans for the device itself.
+    public static func scanning(_ device: UARTDevice) -> UARTProgress { UARTProgress(.scanning(device)) }
+    /// A program has found the device itself.
+    public static func found(_ advertisement: Advertisement) -> UARTProgress { UARTProgress(.found(advertisement)) }
+
+    /// The device that is scanned for.
+    public var scanning: UARTDevice? { if case .scanning(let device) = kind { device } else { nil } }
+    /// The advertisement of the device that was found.
+    public var found: Advertisement? { if case .found(let advertisement) = kind { advertisement } else { nil } }
+    /// The device that is connected to; attempts are counted from 1.
+    public var connecting: (peer: BluetoothAddress, attempt: Int)? {
+        if case .connecting(let peer, let attempt) = kind { (peer, attempt) } else { nil }
+    }
+    /// The device whose link is up, with the ATT_MTU.
+    public var connected: (peer: BluetoothAddress, maximumTransmissionUnit: Int)? {
+        if case .connected(let peer, let unit) = kind { (peer, unit) } else { nil }
+    }
+    /// The profile whose service and two characteristics were discovered.
+    public var discovered: UARTProfile? { if case .discovered(let profile) = kind { profile } else { nil } }
+    /// The maximum size of a write in bytes, now that the device has confirmed the subscription: bytes flow in both
+    /// directions.
+    public var online: Int? { if case .online(let length) = kind { length } else { nil } }
+    /// The reason for which a step failed; the link was ended, and the procedure restarts with scanning.
+    public var startingOver: BluetoothError? { if case .startingOver(let error) = kind { error } else { nil } }
 }

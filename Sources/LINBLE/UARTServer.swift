@@ -67,7 +67,7 @@ public enum UARTServer {
         } catch {
             return error
         }
-        events?(.advertising(set))
+        events?(.init(.advertising(set)))
         let reason = await withTaskGroup(of: BluetoothError.self) { group in
             group.addTask { await set.stopped() }
             group.addTask { await follow(incoming, events) }
@@ -85,7 +85,7 @@ public enum UARTServer {
     ) async -> BluetoothError {
         do throws(BluetoothError) {
             var links = incoming.makeAsyncIterator()
-            while let connection = try await links.next() { events?(.connected(connection)) }
+            while let connection = try await links.next() { events?(.init(.connected(connection))) }
             return .serverCancelled
         } catch {
             return error
@@ -215,7 +215,7 @@ private final class OnlineCentrals: Sendable {
         _ central: UARTCentral, _ events: (@Sendable (UARTServerEvent) -> Void)?,
         _ body: @escaping @Sendable (UARTCentral) async throws -> Void
     ) async {
-        events?(.online(central))
+        events?(.init(.online(central)))
         let failure = await withTaskGroup(of: Void.self) { group -> (any Error)? in
             group.addTask { [self] in
                 let reason = await central.connection.disconnected()
@@ -233,6 +233,6 @@ private final class OnlineCentrals: Sendable {
             goesOffline(central.connection, nil)
             await central.disconnect(timeout: .zero)
         }
-        events?(.offline(central, failure))
+        events?(.init(.offline(central, failure)))
     }
 }

@@ -53,14 +53,28 @@ public struct UARTServerOptions: Sendable {
     }
 }
 
-/// An event of the UART that this machine offers.
-public enum UARTServerEvent: Sendable {
-    /// Advertising has started.
-    case advertising(AdvertisingSet)
-    /// A central has connected.
-    case connected(Connection)
-    /// A central has subscribed, and is served.
-    case online(UARTCentral)
-    /// A central is no longer served, with the error of serving it: mostly the link's end.
-    case offline(UARTCentral, (any Error)?)
+/// An event of the UART that this machine offers. An open set: each property is one thing that may happen, nil for the
+/// others.
+public struct UARTServerEvent: Sendable {
+    package enum Kind: Sendable {
+        case advertising(AdvertisingSet)
+        case connected(Connection)
+        case online(UARTCentral)
+        case offline(UARTCentral, (any Error)?)
+    }
+
+    package let kind: Kind
+
+    init(_ kind: Kind) { self.kind = kind }
+
+    /// The set with which advertising has started.
+    public var advertising: AdvertisingSet? { if case .advertising(let set) = kind { set } else { nil } }
+    /// The link of a central that has connected.
+    public var connected: Connection? { if case .connected(let connection) = kind { connection } else { nil } }
+    /// A central that has subscribed, and is served.
+    public var online: UARTCentral? { if case .online(let central) = kind { central } else { nil } }
+    /// A central that is no longer served, with the error of serving it: mostly the link's end.
+    public var offline: (central: UARTCentral, error: (any Error)?)? {
+        if case .offline(let central, let error) = kind { (central, error) } else { nil }
+    }
 }

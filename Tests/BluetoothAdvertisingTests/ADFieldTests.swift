@@ -45,7 +45,7 @@ import Testing
                 advertisement.structures.map(\.type) == [
                     ADType(rawValue: 0xFE), structure.type, ADType(rawValue: 0xFD),
                 ])
-            if case .other(let type, let kept) = fields[1] {
+            if case .other(let type, let kept) = fields[1].kind {
                 #expect(type == structure.type)
                 #expect(kept == data)
             }

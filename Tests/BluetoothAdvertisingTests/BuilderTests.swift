@@ -115,7 +115,7 @@ import Testing
                 try builder.add(field)
                 Issue.record("\(field) was taken")
             } catch {
-                guard case .wrongLength(type, expected: 16, actual: _) = error else {
+                guard case .wrongLength(type, expected: 16, actual: _) = error.kind else {
                     Issue.record("\(error)")
                     continue
                 }
@@ -265,14 +265,14 @@ import Testing
                 #expect(payloads.data.problems == [])
                 var accounted = payloads.data.fields + payloads.leftOver.map(\.field)
                 for field in fields {
-                    switch field {
+                    switch field.kind {
                     case .services(let uuids, _):
                         let rest = accounted.flatMap { (field) -> [BluetoothUUID] in
-                            if case .services(let uuids, _) = field { uuids } else { [] }
+                            if case .services(let uuids, _) = field.kind { uuids } else { [] }
                         }
                         #expect(Set(uuids).isSubset(of: rest))
                     case .localName:
-                        #expect(accounted.contains { if case .localName = $0 { true } else { false } })
+                        #expect(accounted.contains { $0.localName != nil })
                     default:
                         let index = accounted.firstIndex(of: field)
                         #expect(index != nil)

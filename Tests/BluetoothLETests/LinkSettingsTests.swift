@@ -227,7 +227,7 @@ import Testing
             var seen: [Duration] = []
             do {
                 for try await change in changes {
-                    if case .parameters(let parameters) = change { seen.append(parameters.supervisionTimeout) }
+                    if let parameters = change.parameters { seen.append(parameters.supervisionTimeout) }
                 }
             } catch {}
             // There was such a request.

@@ -167,9 +167,9 @@ import BluetoothLE
                 #expect(properties == [.reliableWrite, .writableAuxiliaries])
                 let texts = try #require(temperature.descriptor(.characteristicUserDescription))
                 try await connection.write([UInt8]("inside".utf8), to: texts)
-                #expect(try await connection.readValue(of: texts) == .userDescription("inside"))
+                #expect(try await connection.readValue(of: texts).userDescription == "inside")
                 let formats = try #require(temperature.descriptor(.characteristicPresentationFormat))
-                guard case .presentationFormat(let format) = try await connection.readValue(of: formats) else {
+                guard let format = try await connection.readValue(of: formats).presentationFormat else {
                     Issue.record("no format")
                     return
                 }

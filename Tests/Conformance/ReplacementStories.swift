@@ -70,7 +70,7 @@ extension Conformance {
                 try await owner.setPairingAgent(agent)
                 try await onLink(of: owner) { link in
                     #expect(try await link?.pair().isBonded == true)
-                    for try await change in changes { if case .stored = change { break } }
+                    for try await change in changes { if change.stored != nil { break } }
                 }
                 return await server.bonds()
             }
@@ -118,7 +118,7 @@ extension Conformance {
             // The attacker's side may have paired before the server ends the link.
             try await machines.onLink(of: attacker, SecurityOptions(.medium)) { _ in
                 for try await change in changes {
-                    guard case .notReplaced(let bonded, let reason) = change else { continue }
+                    guard let (bonded, reason) = change.notReplaced else { continue }
                     #expect(bonded == central)
                     #expect(reason.pairingFailure == attack.failure)
                     break

@@ -95,7 +95,7 @@ import Testing
                     }
                 }
                 for try await change in try await connection.linkChanges() {
-                    guard case .parameters(let now) = change else { continue }
+                    guard let now = change.parameters else { continue }
                     #expect(interval.contains(now.interval))
                     #expect(now.latency == skipped)
                     break

@@ -85,6 +85,20 @@ import Testing
         }
     }
 
+    /// An enum in the listings is on the page, with the reason for which it is closed.
+    @Test func everyClosedEnumHasAReason() throws {
+        let page = try Pages.text(of: "Docs/PublicAPI.md")
+        let declaration = /^(?:([A-Za-z0-9.]+): )?(?:@resultBuilder |indirect )?enum ([A-Za-z0-9]+)/
+        let listings = try SystemFiles.names(in: "\(Pages.root)/Tests/PublicAPI").filter { $0.hasSuffix(".txt") }
+        for listing in listings where listing != "CoreBluetooth.txt" {
+            for line in try Pages.text(of: "Tests/PublicAPI/\(listing)").split(separator: "\n") {
+                guard let found = line.firstMatch(of: declaration) else { continue }
+                let name = found.1.map { "\($0).\(found.2)" } ?? "\(found.2)"
+                #expect(page.contains("`\(name)`"), "\(name) is closed without a reason in Docs/PublicAPI.md")
+            }
+        }
+    }
+
     /// The types with many members have topics of their own, in the guide's order.
     @Test(arguments: ["BluetoothLE", "BluetoothSimulation", "LINBLE"])
     func everyMemberOfATypeWithTopicsHasOne(product: String) throws {

@@ -69,7 +69,7 @@ import Testing
             let uart = UARTConnection.keep(.address(linble.address), on: group)
             var events = await uart.events().makeAsyncIterator()
             while let event = try await events.next() {
-                guard case .waitingForAdapter(let reason) = event else { continue }
+                guard let reason = event.waitingForAdapter else { continue }
                 #expect(reason.code == .linkLimitReached)
                 break
             }

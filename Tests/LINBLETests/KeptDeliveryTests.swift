@@ -70,8 +70,8 @@ import Testing
             let device = try #require(fixture.linble.attached as? MeteredDevice)
             var (outcomes, link) = ([LinkOutcome](), UARTConnection?.none)
             for try await event in events {
-                if case .online(let uart) = event { link = uart }
-                if case .offline(_, let unconfirmed) = event, let uart = link {
+                if let uart = event.online { link = uart }
+                if let (_, unconfirmed) = event.offline, let uart = link {
                     outcomes.append(
                         LinkOutcome(
                             handedOver: await uart.sentByteCount, unconfirmed: unconfirmed,

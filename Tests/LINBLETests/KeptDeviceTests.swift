@@ -131,10 +131,7 @@ import Testing
             try await kept.send(bytes)
             let error = await failure { try await kept.flush() }
             #expect(error?.code == .attributeProtocol)
-            guard case .attribute(refusal)? = error?.cause else {
-                Issue.record("\(String(describing: error))")
-                return
-            }
+            #expect(error?.cause == .attribute(refusal))
             #expect(await failureCode { try await kept.send([1]) } == .attributeProtocol)
             // A write behind too many calls is none of this.
             #expect(!KeptDriver.isFinal(BluetoothError(.overflow, .init("send"), "Many wait.", isRetryable: true)))

@@ -88,7 +88,7 @@ import Testing
     ) async throws -> [Range<Int>] {
         var (tails, end, link) = ([Range<Int>](), 0, nil as UARTConnection?)
         for try await event in events {
-            switch event {
+            switch event.kind {
             case .online(let uart): link = uart
             case .offline(_, let unconfirmed):
                 // An unanswered request is not among the bytes that the link counts as sent.

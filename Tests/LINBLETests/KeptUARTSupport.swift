@@ -97,7 +97,7 @@ struct KeptEvents {
     }
 
     private func words(_ event: KeptUART.Event) -> String {
-        switch event {
+        switch event.kind {
         case .connecting(let attempt): "connecting \(attempt)"
         case .online: "online"
         case .offline(let reason, let count): "offline \(reason.code) \(count)"

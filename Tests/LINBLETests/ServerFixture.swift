@@ -20,7 +20,7 @@ struct ServerFixture: Sendable {
         let failures = Mutex<[BluetoothError.Code?]>([])
 
         func tell(_ event: UARTServerEvent) {
-            switch event {
+            switch event.kind {
             case .advertising: words.withLock { $0.append("advertising") }
             case .connected: words.withLock { $0.append("connected") }
             case .online: words.withLock { $0.append("online") }

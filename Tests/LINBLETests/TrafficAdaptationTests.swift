@@ -56,7 +56,7 @@ import Testing
             #expect(await connection.isConnected)
             changes.finish(nil)
             var intervals: [Duration] = []
-            for try await case .parameters(let parameters) in changes { intervals.append(parameters.interval) }
+            for try await change in changes { intervals += change.parameters.map { [$0.interval] } ?? [] }
             #expect(intervals == [.milliseconds(15), try #require(before).interval])
             // Another UART of the same connection is adapted again.
             let uart = try await UARTConnection.attach(to: connection)

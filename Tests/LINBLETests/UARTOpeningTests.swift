@@ -15,7 +15,7 @@ import Testing
 
         func take(_ progress: UARTProgress) {
             let name =
-                switch progress {
+                switch progress.kind {
                 case .scanning: "scanning"
                 case .found: "found"
                 case .connecting(_, let attempt): "connecting \(attempt)"
@@ -109,7 +109,7 @@ import Testing
             fixture.linble.peripheral.setRefusal(.connectionFailedToBeEstablished)
             _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
                 steps.take(progress)
-                if case .startingOver = progress { fixture.linble.peripheral.setRefusal(nil) }
+                if progress.startingOver != nil { fixture.linble.peripheral.setRefusal(nil) }
             }
             #expect(
                 steps.all.prefix(6) == [
@@ -138,7 +138,7 @@ import Testing
         try await Fixture.run { fixture in
             let code = await failureCode {
                 _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
-                    if case .connecting = progress { fixture.linble.peripheral.setHidden(true) }
+                    if progress.connecting != nil { fixture.linble.peripheral.setHidden(true) }
                 }
             }
             #expect(code == .timedOut)
@@ -150,7 +150,7 @@ import Testing
             let steps = Steps()
             _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
                 steps.take(progress)
-                switch progress {
+                switch progress.kind {
                 case .connected:
                     if !steps.all.contains("starting over timedOut") { fixture.linble.peripheral.setMute(true) }
                 case .startingOver: fixture.linble.peripheral.setMute(false)
@@ -220,7 +220,7 @@ import Testing
                 group.addTask {
                     await failureCode {
                         _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
-                            if case .connecting = progress { step.yield() }
+                            if progress.connecting != nil { step.yield() }
                         }
                     }
                 }

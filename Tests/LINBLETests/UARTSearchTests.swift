@@ -156,7 +156,7 @@ import Testing
             try fixture.rotate()
             let steps = Mutex<[String]>([])
             let uart = try await UARTConnection.open(.identity(identity), on: fixture.group) { progress in
-                switch progress {
+                switch progress.kind {
                 case .found: steps.withLock { $0.append("found") }
                 case .connecting(let address, _): steps.withLock { $0.append("connecting to \(address)") }
                 default: break

@@ -95,7 +95,7 @@ extension Peers {
                 for try await advertisement in scan where advertisement.time > now { break }
                 var told: [String] = []
                 while told.last != "removed", let change = try await changes.next() {
-                    if case .removed = change { told.append("removed") }
+                    if change.isRemoval { told.append("removed") }
                 }
                 try await fixture.ask("unplug \(taken.dropFirst(3))")
             }

@@ -173,7 +173,7 @@ extension Peers {
                 let adapter = machine.fixture.adapter
                 try await adapter.setPowered(false)
                 try await machine.fixture.wait(for: "waiting") {
-                    if case .waiting = machine.set.state { true } else { false }
+                    machine.set.state.waiting != nil
                 }
                 try await adapter.setPowered(true)
                 try await machine.fixture.wait(for: "advertising") { machine.set.state == .advertising }

@@ -188,7 +188,7 @@ import Testing
                 let error = await #expect(throws: BluetoothError.self) {
                     try await connection.write(value, to: service.control)
                 }
-                guard case .attribute(let refusal)? = error?.cause else {
+                guard let refusal = error?.cause?.attributeErrorCode else {
                     Issue.record("\(value): \(error as Any)")
                     continue
                 }

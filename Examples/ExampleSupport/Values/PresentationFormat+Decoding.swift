@@ -76,15 +76,13 @@ extension RemoteCharacteristic {
         var formats: [AttributeHandle: PresentationFormat] = [:]
         for declaration in declarations {
             guard let bytes = try await value(declaration) else { continue }
-            if case .presentationFormat(let format) = DescriptorValue(bytes, of: declaration.uuid) {
-                formats[declaration.handle] = format
-            }
+            formats[declaration.handle] = DescriptorValue(bytes, of: declaration.uuid).presentationFormat
         }
         guard declarations.count > 1 else { return Array(formats.values) }
         // Without the order nothing says which of them counts.
         guard let aggregate = descriptors.first(where: { $0.uuid == .characteristicAggregateFormat }),
             let bytes = try await value(aggregate),
-            case .aggregateFormat(let handles) = DescriptorValue(bytes, of: aggregate.uuid)
+            let handles = DescriptorValue(bytes, of: aggregate.uuid).aggregateFormat
         else { return [] }
         let ordered = handles.compactMap { formats[$0] }
         return ordered.count == handles.count ? ordered : []

@@ -36,15 +36,11 @@ public struct ValueDecoder: Sendable {
 
     private func descriptor(_ value: [UInt8]) -> DecodedValue? {
         guard let uuid, !value.isEmpty else { return nil }
-        switch DescriptorValue(value, of: uuid) {
-        case .other, .userDescription: return nil
-        case .clientConfiguration(let flags): return DecodedValue(text: flags.isEmpty ? "off" : Self.names("\(flags)"))
-        case .serverConfiguration(let flags): return DecodedValue(text: flags.isEmpty ? "off" : Self.names("\(flags)"))
-        case .extendedProperties(let flags): return DecodedValue(text: flags.isEmpty ? "none" : Self.names("\(flags)"))
-        case .validRange(let lower, let upper):
-            return range(lower, upper) ?? DecodedValue(text: "\(lower.hexadecimal) to \(upper.hexadecimal)")
-        case let other: return DecodedValue(text: printable("\(other)"))
-        }
+        let decoded = DescriptorValue(value, of: uuid)
+        guard decoded.isDecoded, decoded.userDescription == nil else { return nil }
+        if let (lower, upper) = decoded.validRange, let range = range(lower, upper) { return range }
+        guard let flags = decoded.flags else { return DecodedValue(text: printable("\(decoded)")) }
+        return DecodedValue(text: flags)
     }
 
     /// A Valid Range, whose bounds have the format of the characteristic; nil if that is not one number.
@@ -57,9 +53,6 @@ public struct ValueDecoder: Sendable {
         value.summary = [low[0].text, "to", high[0].text, low[0].unit].compactMap { $0 }.joined(separator: " ")
         return value
     }
-
-    /// The names in `[a, b]`.
-    private static func names(_ list: String) -> String { String(list.filter { $0 != "[" && $0 != "]" }) }
 
     /// Whether the attribute is a string by definition, and not by its bytes alone.
     private var isText: Bool {
@@ -108,5 +101,15 @@ extension DecodedValue.Part {
         case .integer, .wideInteger, .number: name == nil
         default: false
         }
+    }
+}
+
+extension DescriptorValue {
+    /// The names of the set flags of the descriptors that have flags, or a word for none.
+    fileprivate var flags: String? {
+        let isEmpty = clientConfiguration?.isEmpty ?? serverConfiguration?.isEmpty ?? extendedProperties?.isEmpty
+        guard let isEmpty else { return nil }
+        guard isEmpty else { return "\(self)".filter { $0 != "[" && $0 != "]" } }
+        return extendedProperties == nil ? "off" : "none"
     }
 }

@@ -30,7 +30,7 @@ struct AdapterTests: Sendable {
             var times = DurationStatistics()
             for _ in 0..<20 {
                 let start = clock.now()
-                guard case .good = try await adapter.checkHealth() else {
+                guard try await adapter.checkHealth() == .good else {
                     throw SelfTestObstacle.failed("the controller does not answer a command within 5 s")
                 }
                 times.add(clock.now() - start)
@@ -54,7 +54,7 @@ struct AdapterTests: Sendable {
             let content = AdvertisementContent(localName: SelfTest.newName())
             return try await adapter.withAdvertising(content) { set in
                 guard await clock.sleep(for: .milliseconds(300)) else { throw CancellationError() }
-                guard case .advertising = set.state else { throw SelfTestObstacle.failed("\(set.state)") }
+                guard set.state == .advertising else { throw SelfTestObstacle.failed("\(set.state)") }
                 let power = set.transmitPower
                 return SelfTestFigure(
                     power.map { "at \($0) dBm" } ?? "at an unknown power", [("transmitPower", JSONValue(power))])

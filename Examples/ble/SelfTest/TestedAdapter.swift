@@ -36,7 +36,7 @@ final class TestedAdapter: Sendable {
         let events = await adapter.healthEvents()
         do throws(BluetoothError) {
             for try await event in events {
-                guard case .problem(let problem) = event else { continue }
+                guard let problem = event.problem else { continue }
                 noticed.withLock { if $0.count < 16 { $0.append("\(problem)") } }
             }
         } catch {

@@ -1,21 +1,34 @@
 import BluetoothPrimitives
 
-/// The reason for which a beacon cannot be encoded.
-public enum BeaconError: Error, Hashable, Sendable {
+/// The reason for which a beacon cannot be encoded. An open set: switch with a default.
+public struct BeaconError: Error, Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case wrongLength(expected: Int, actual: Int)
+        case unknownScheme(String)
+        case invalidCharacter(Unicode.Scalar)
+        case wrongAddressLength(byteCount: Int)
+    }
+
+    package let kind: Kind
+
     /// A field has a fixed length, and the bytes have another.
-    case wrongLength(expected: Int, actual: Int)
+    public static func wrongLength(expected: Int, actual: Int) -> Self {
+        Self(kind: .wrongLength(expected: expected, actual: actual))
+    }
     /// The URL begins with none of `http://www.`, `https://www.`, `http://` and `https://`.
-    case unknownScheme(String)
+    public static func unknownScheme(_ address: String) -> Self { Self(kind: .unknownScheme(address)) }
     /// The URL contains a character other than printable ASCII without spaces; percent-encode it.
-    case invalidCharacter(Unicode.Scalar)
+    public static func invalidCharacter(_ scalar: Unicode.Scalar) -> Self { Self(kind: .invalidCharacter(scalar)) }
     /// The URL takes `byteCount` bytes after its scheme, which must be 1 to 17.
-    case wrongAddressLength(byteCount: Int)
+    public static func wrongAddressLength(byteCount: Int) -> Self {
+        Self(kind: .wrongAddressLength(byteCount: byteCount))
+    }
 }
 
 extension BeaconError: CustomStringConvertible {
     /// The error as text.
     public var description: String {
-        switch self {
+        switch kind {
         case .wrongLength(let expected, let actual): "\(actual) bytes instead of \(expected)"
         case .unknownScheme(let address): "\(address) does not begin with http:// or https://"
         case .invalidCharacter(let scalar): "U+\(hexadecimal(scalar.value, digits: 4)) is not permitted in a URL"

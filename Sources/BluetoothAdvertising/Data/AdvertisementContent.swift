@@ -92,7 +92,7 @@ public struct AdvertisementContent: Hashable, Sendable {
         capacity: Int, scanResponseCapacity: Int
     ) throws(AdvertisementDataError) -> AdvertisingPayloads {
         for field in fields + scanResponse {
-            switch field {
+            switch field.kind {
             case .flags: throw .alreadyPresent(.flags)
             case .txPowerLevel where includesTransmitPower: throw .alreadyPresent(.txPowerLevel)
             default: break
@@ -102,7 +102,7 @@ public struct AdvertisementContent: Hashable, Sendable {
             fields, scanResponse: scanResponse, capacity: capacity, scanResponseCapacity: scanResponseCapacity,
             options: arrangement)
         for rest in payloads.leftOver {
-            if case .doesNotFit = rest.reason, overflow == .leaveOut { continue }
+            if case .doesNotFit = rest.reason.kind, overflow == .leaveOut { continue }
             throw rest.reason
         }
         return payloads

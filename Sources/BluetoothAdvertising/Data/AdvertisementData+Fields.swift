@@ -167,13 +167,13 @@ extension AdvertisementData {
     /// The target addresses, public and random, in order.
     public var targetAddresses: [BluetoothAddress] {
         fields.flatMap { (field) -> [BluetoothAddress] in
-            if case .targetAddresses(let addresses) = field { addresses } else { [] }
+            if case .targetAddresses(let addresses) = field.kind { addresses } else { [] }
         }
     }
 
     /// The URIs with their schemes in full, in order.
     public var uris: [String] {
-        fields.compactMap { if case .uri(let uri) = $0 { uri } else { nil } }
+        fields.compactMap { if case .uri(let uri) = $0.kind { uri } else { nil } }
     }
 
     /// The LE features that the device supports.
@@ -186,12 +186,14 @@ extension AdvertisementData {
 
     /// The Device ID of a BR/EDR inquiry response.
     public var deviceID: DeviceID? {
-        firstField(.deviceIDOrSecurityManagerTK) { if case .deviceID(let value) = $0 { value } else { nil } }
+        firstField(.deviceIDOrSecurityManagerTK) { if case .deviceID(let value) = $0.kind { value } else { nil } }
     }
 
     /// The Security Manager TK Value of out-of-band pairing, 16 bytes in wire order.
     public var securityManagerTK: [UInt8]? {
-        firstField(.deviceIDOrSecurityManagerTK) { if case .securityManagerTK(let value) = $0 { value } else { nil } }
+        firstField(.deviceIDOrSecurityManagerTK) {
+            if case .securityManagerTK(let value) = $0.kind { value } else { nil }
+        }
     }
 
     /// The Security Manager Out of Band Flags.
@@ -215,7 +217,7 @@ extension AdvertisementData {
     /// The Transport Discovery Data of all structures, in order.
     public var transportDiscoveryData: [TransportDiscoveryBlock] {
         fields.flatMap { (field) -> [TransportDiscoveryBlock] in
-            if case .transportDiscoveryData(let blocks) = field { blocks } else { [] }
+            if case .transportDiscoveryData(let blocks) = field.kind { blocks } else { [] }
         }
     }
 
@@ -232,7 +234,7 @@ extension AdvertisementData {
     public var broadcastCode: [UInt8]? { key(.broadcastCode) }
     /// The name of a broadcast.
     public var broadcastName: String? {
-        firstField(.broadcastName) { if case .broadcastName(let name) = $0 { name } else { nil } }
+        firstField(.broadcastName) { if case .broadcastName(let name) = $0.kind { name } else { nil } }
     }
 
     /// The resolvable identifier of the device's coordinated set.
@@ -240,7 +242,7 @@ extension AdvertisementData {
 
     /// The encrypted advertising data, whose key is in the GAP service; each structure is decrypted separately.
     public var encryptedAdvertisingData: [EncryptedAdvertisingData] {
-        fields.compactMap { if case .encryptedAdvertisingData(let data) = $0 { data } else { nil } }
+        fields.compactMap { if case .encryptedAdvertisingData(let data) = $0.kind { data } else { nil } }
     }
 
     /// The timing of responses to periodic advertising.

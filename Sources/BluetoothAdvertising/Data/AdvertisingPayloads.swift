@@ -64,7 +64,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
                 try advertising.add(field)
             } catch {
                 var rest: ADField? = field
-                if case .doesNotFit = error {
+                if case .doesNotFit = error.kind {
                     rest = Self.place(field, advertising: &advertising, scanResponse: &scanResponse, options: options)
                 }
                 if let rest { leftOver.append(LeftOver(field: rest, reason: error)) }
@@ -83,7 +83,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
         options: Options
     ) -> ADField? {
         if field.type != .flags, (try? scanResponse.add(field)) != nil { return nil }
-        switch field {
+        switch field.kind {
         case .localName(let name, complete: true) where options.contains(.shortensName):
             let inScanResponse =
                 scanResponse.room(for: .shortenedLocalName) ?? 0 > advertising.room(for: .shortenedLocalName) ?? 0

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 extension ADField: CustomStringConvertible {
     /// The field and its value in one line.
     public var description: String {
-        switch self {
+        switch kind {
         case .flags(let flags): "flags \(flags)"
         case .services(let uuids, let complete): "\(complete ? "services" : "some services") \(list(uuids))"
         case .localName(let name, let complete): "\(complete ? "name" : "shortened name") \(name.debugDescription)"

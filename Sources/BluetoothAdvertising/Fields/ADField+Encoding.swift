@@ -1,21 +1,36 @@
 import BluetoothPrimitives
 
-/// The reason for which a field cannot be added to a payload.
-public enum AdvertisementDataError: Error, Hashable, Sendable {
+/// The reason for which a field cannot be added to a payload. An open set: switch with a default.
+public struct AdvertisementDataError: Error, Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case doesNotFit(ADType, needed: Int, left: Int)
+        case tooLong(ADType, byteCount: Int)
+        case wrongLength(ADType, expected: Int, actual: Int)
+        case alreadyPresent(ADType)
+    }
+
+    package let kind: Kind
+
     /// The field needs `needed` bytes of the payload, but only `left` remain.
-    case doesNotFit(ADType, needed: Int, left: Int)
+    public static func doesNotFit(_ type: ADType, needed: Int, left: Int) -> Self {
+        Self(kind: .doesNotFit(type, needed: needed, left: left))
+    }
     /// The field exceeds the 254 bytes of an AD structure.
-    case tooLong(ADType, byteCount: Int)
+    public static func tooLong(_ type: ADType, byteCount: Int) -> Self {
+        Self(kind: .tooLong(type, byteCount: byteCount))
+    }
     /// The value of the type has a fixed length, and the bytes have another.
-    case wrongLength(ADType, expected: Int, actual: Int)
+    public static func wrongLength(_ type: ADType, expected: Int, actual: Int) -> Self {
+        Self(kind: .wrongLength(type, expected: expected, actual: actual))
+    }
     /// The type may occur once in a payload, and is already present (CSS Part A §1).
-    case alreadyPresent(ADType)
+    public static func alreadyPresent(_ type: ADType) -> Self { Self(kind: .alreadyPresent(type)) }
 }
 
 extension AdvertisementDataError: CustomStringConvertible {
     /// The field and the numbers.
     public var description: String {
-        switch self {
+        switch kind {
         case .doesNotFit(let type, let needed, let left): "\(type) needs \(needed) bytes, \(left) remain"
         case .tooLong(let type, let count):
             "\(type) has \(count) bytes, the maximum is \(ADStructure.maximumDataLength)"
@@ -28,7 +43,7 @@ extension AdvertisementDataError: CustomStringConvertible {
 extension ADField {
     /// The AD structures of the field: one, or one for each width of UUID or kind of address.
     public func structures() throws(AdvertisementDataError) -> [ADStructure] {
-        switch self {
+        switch kind {
         case .securityManagerTK(let bytes), .broadcastCode(let bytes), .simplePairingHash192(let bytes),
             .simplePairingRandomizer192(let bytes), .simplePairingHash256(let bytes),
             .simplePairingRandomizer256(let bytes), .secureConnectionsConfirmation(let bytes),
@@ -56,7 +71,7 @@ extension ADField {
             kinds.map { own in values.filter { kind($0) == own } }.filter { !$0.isEmpty }.map(field)
         }
         let widths = BluetoothUUID.Width.allCases
-        switch self {
+        switch kind {
         case .services(let uuids, let complete) where !uuids.isEmpty:
             return divided(uuids, by: widths, of: { $0.shortestWidth }) { .services($0, complete: complete) }
         case .solicitedServices(let uuids) where !uuids.isEmpty:
@@ -79,7 +94,7 @@ extension ADField {
 
     /// The AD type of the field's structure, or of the first of several.
     public var type: ADType {
-        switch self {
+        switch kind {
         case .flags: .flags
         case .services(let uuids, let complete): .services(Self.firstWidth(of: uuids), complete: complete)
         case .localName(_, let complete): complete ? .completeLocalName : .shortenedLocalName
@@ -126,7 +141,7 @@ extension ADField {
 
     /// Writes the bytes after the type of the field's only structure.
     private func write(to writer: inout ByteWriter) throws(BufferFull) {
-        switch self {
+        switch kind {
         case .flags(let flags): try writer.write(flags.rawValue)
         case .services(let uuids, _), .solicitedServices(let uuids):
             for uuid in uuids { try writer.write(uuid) }

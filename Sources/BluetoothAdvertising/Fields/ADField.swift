@@ -1,88 +1,168 @@
 import BluetoothPrimitives
 
-/// A typed field of a payload: the decoded value of an AD structure.
-public enum ADField: Hashable, Sendable {
+/// A typed field of a payload: the decoded value of an AD structure. An open set.
+///
+/// The properties of `AdvertisementData` have the values of a payload's fields.
+public struct ADField: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case flags(AdvertisementFlags)
+        case services([BluetoothUUID], complete: Bool)
+        case localName(String, complete: Bool)
+        case txPowerLevel(Int8)
+        case classOfDevice(ClassOfDevice)
+        case simplePairingHash192([UInt8])
+        case simplePairingRandomizer192([UInt8])
+        case deviceID(DeviceID)
+        case securityManagerTK([UInt8])
+        case securityManagerOutOfBandFlags(SecurityManagerOutOfBandFlags)
+        case peripheralConnectionIntervalRange(ConnectionIntervalRange)
+        case solicitedServices([BluetoothUUID])
+        case serviceData(ServiceData)
+        case targetAddresses([BluetoothAddress])
+        case appearance(Appearance)
+        case advertisingInterval(AdvertisingInterval)
+        case leBluetoothDeviceAddress(BluetoothAddress)
+        case leRole(LERole)
+        case simplePairingHash256([UInt8])
+        case simplePairingRandomizer256([UInt8])
+        case secureConnectionsConfirmation([UInt8])
+        case secureConnectionsRandom([UInt8])
+        case uri(String)
+        case indoorPositioning([UInt8])
+        case transportDiscoveryData([TransportDiscoveryBlock])
+        case leSupportedFeatures(LESupportedFeatures)
+        case channelMapUpdateIndication(ChannelMapUpdate)
+        case pbADV([UInt8])
+        case meshMessage([UInt8])
+        case meshBeacon([UInt8])
+        case bigInfo([UInt8])
+        case broadcastCode([UInt8])
+        case resolvableSetIdentifier(ResolvableSetIdentifier)
+        case broadcastName(String)
+        case encryptedAdvertisingData(EncryptedAdvertisingData)
+        case periodicAdvertisingResponseTiming(PeriodicAdvertisingResponseTiming)
+        case electronicShelfLabel([UInt8])
+        case information3D([UInt8])
+        case manufacturerData(ManufacturerData)
+        case other(ADType, [UInt8])
+    }
+
+    package private(set) var kind: Kind
+
+    private init(_ kind: Kind) { self.kind = kind }
+
     /// The flags: discoverability and BR/EDR support.
-    case flags(AdvertisementFlags)
+    public static func flags(_ flags: AdvertisementFlags) -> Self { Self(.flags(flags)) }
     /// The UUIDs of the device's services; encoded in the shortest width of each UUID, with one structure for each
     /// width.
-    case services([BluetoothUUID], complete: Bool = true)
+    public static func services(_ uuids: [BluetoothUUID], complete: Bool = true) -> Self {
+        Self(.services(uuids, complete: complete))
+    }
     /// The device name, or its beginning.
-    case localName(String, complete: Bool = true)
+    public static func localName(_ name: String, complete: Bool = true) -> Self {
+        Self(.localName(name, complete: complete))
+    }
     /// The transmit power in dBm.
-    case txPowerLevel(Int8)
+    public static func txPowerLevel(_ level: Int8) -> Self { Self(.txPowerLevel(level)) }
     /// The BR/EDR class of device.
-    case classOfDevice(ClassOfDevice)
+    public static func classOfDevice(_ value: ClassOfDevice) -> Self { Self(.classOfDevice(value)) }
     /// The Simple Pairing Hash C-192, 16 bytes in wire order.
-    case simplePairingHash192([UInt8])
+    public static func simplePairingHash192(_ bytes: [UInt8]) -> Self { Self(.simplePairingHash192(bytes)) }
     /// The Simple Pairing Randomizer R-192, 16 bytes in wire order.
-    case simplePairingRandomizer192([UInt8])
+    public static func simplePairingRandomizer192(_ bytes: [UInt8]) -> Self { Self(.simplePairingRandomizer192(bytes)) }
     /// The Device ID of a BR/EDR inquiry response.
-    case deviceID(DeviceID)
+    public static func deviceID(_ value: DeviceID) -> Self { Self(.deviceID(value)) }
     /// The Security Manager TK Value of out-of-band pairing, 16 bytes in wire order.
-    case securityManagerTK([UInt8])
+    public static func securityManagerTK(_ bytes: [UInt8]) -> Self { Self(.securityManagerTK(bytes)) }
     /// The Security Manager Out of Band Flags.
-    case securityManagerOutOfBandFlags(SecurityManagerOutOfBandFlags)
+    public static func securityManagerOutOfBandFlags(_ value: SecurityManagerOutOfBandFlags) -> Self {
+        Self(.securityManagerOutOfBandFlags(value))
+    }
     /// The connection intervals that the peripheral prefers.
-    case peripheralConnectionIntervalRange(ConnectionIntervalRange)
+    public static func peripheralConnectionIntervalRange(_ range: ConnectionIntervalRange) -> Self {
+        Self(.peripheralConnectionIntervalRange(range))
+    }
     /// The UUIDs of services that the device solicits; widths as for services.
-    case solicitedServices([BluetoothUUID])
+    public static func solicitedServices(_ uuids: [BluetoothUUID]) -> Self { Self(.solicitedServices(uuids)) }
     /// The data of a service, after its UUID in the shortest width.
-    case serviceData(ServiceData)
+    public static func serviceData(_ data: ServiceData) -> Self { Self(.serviceData(data)) }
     /// The target addresses; public and random ones have structures of their own.
-    case targetAddresses([BluetoothAddress])
+    public static func targetAddresses(_ addresses: [BluetoothAddress]) -> Self { Self(.targetAddresses(addresses)) }
     /// The appearance of the device.
-    case appearance(Appearance)
+    public static func appearance(_ value: Appearance) -> Self { Self(.appearance(value)) }
     /// The advertising interval; encoded in the fewest bytes of two, three or four.
-    case advertisingInterval(AdvertisingInterval)
+    public static func advertisingInterval(_ interval: AdvertisingInterval) -> Self {
+        Self(.advertisingInterval(interval))
+    }
     /// The device address in out-of-band data.
-    case leBluetoothDeviceAddress(BluetoothAddress)
+    public static func leBluetoothDeviceAddress(_ address: BluetoothAddress) -> Self {
+        Self(.leBluetoothDeviceAddress(address))
+    }
     /// The supported and preferred roles of the device.
-    case leRole(LERole)
+    public static func leRole(_ value: LERole) -> Self { Self(.leRole(value)) }
     /// The Simple Pairing Hash C-256, 16 bytes in wire order.
-    case simplePairingHash256([UInt8])
+    public static func simplePairingHash256(_ bytes: [UInt8]) -> Self { Self(.simplePairingHash256(bytes)) }
     /// The Simple Pairing Randomizer R-256, 16 bytes in wire order.
-    case simplePairingRandomizer256([UInt8])
+    public static func simplePairingRandomizer256(_ bytes: [UInt8]) -> Self { Self(.simplePairingRandomizer256(bytes)) }
     /// The LE Secure Connections Confirmation Value, 16 bytes in wire order.
-    case secureConnectionsConfirmation([UInt8])
+    public static func secureConnectionsConfirmation(_ bytes: [UInt8]) -> Self {
+        Self(.secureConnectionsConfirmation(bytes))
+    }
     /// The LE Secure Connections Random Value, 16 bytes in wire order.
-    case secureConnectionsRandom([UInt8])
+    public static func secureConnectionsRandom(_ bytes: [UInt8]) -> Self { Self(.secureConnectionsRandom(bytes)) }
     /// A URI with its scheme in full.
-    case uri(String)
+    public static func uri(_ uri: String) -> Self { Self(.uri(uri)) }
     /// Indoor Positioning Service data.
-    case indoorPositioning([UInt8])
+    public static func indoorPositioning(_ bytes: [UInt8]) -> Self { Self(.indoorPositioning(bytes)) }
     /// The Transport Discovery Data: services on other transports.
-    case transportDiscoveryData([TransportDiscoveryBlock])
+    public static func transportDiscoveryData(_ blocks: [TransportDiscoveryBlock]) -> Self {
+        Self(.transportDiscoveryData(blocks))
+    }
     /// The LE features that the device supports.
-    case leSupportedFeatures(LESupportedFeatures)
+    public static func leSupportedFeatures(_ features: LESupportedFeatures) -> Self {
+        Self(.leSupportedFeatures(features))
+    }
     /// A new channel map for periodic advertising and its instant.
-    case channelMapUpdateIndication(ChannelMapUpdate)
+    public static func channelMapUpdateIndication(_ value: ChannelMapUpdate) -> Self {
+        Self(.channelMapUpdateIndication(value))
+    }
     /// A mesh provisioning PDU.
-    case pbADV([UInt8])
+    public static func pbADV(_ bytes: [UInt8]) -> Self { Self(.pbADV(bytes)) }
     /// A mesh network PDU.
-    case meshMessage([UInt8])
+    public static func meshMessage(_ bytes: [UInt8]) -> Self { Self(.meshMessage(bytes)) }
     /// A mesh beacon.
-    case meshBeacon([UInt8])
+    public static func meshBeacon(_ bytes: [UInt8]) -> Self { Self(.meshBeacon(bytes)) }
     /// The BIGInfo, for synchronization with a broadcast isochronous group.
-    case bigInfo([UInt8])
+    public static func bigInfo(_ bytes: [UInt8]) -> Self { Self(.bigInfo(bytes)) }
     /// The Broadcast_Code of an encrypted broadcast isochronous group, 16 bytes in wire order.
-    case broadcastCode([UInt8])
+    public static func broadcastCode(_ bytes: [UInt8]) -> Self { Self(.broadcastCode(bytes)) }
     /// The resolvable identifier of the device's coordinated set.
-    case resolvableSetIdentifier(ResolvableSetIdentifier)
+    public static func resolvableSetIdentifier(_ value: ResolvableSetIdentifier) -> Self {
+        Self(.resolvableSetIdentifier(value))
+    }
     /// The name of a broadcast.
-    case broadcastName(String)
+    public static func broadcastName(_ name: String) -> Self { Self(.broadcastName(name)) }
     /// Encrypted advertising data, whose key is in the GAP service.
-    case encryptedAdvertisingData(EncryptedAdvertisingData)
+    public static func encryptedAdvertisingData(_ data: EncryptedAdvertisingData) -> Self {
+        Self(.encryptedAdvertisingData(data))
+    }
     /// The timing of responses to periodic advertising.
-    case periodicAdvertisingResponseTiming(PeriodicAdvertisingResponseTiming)
+    public static func periodicAdvertisingResponseTiming(_ value: PeriodicAdvertisingResponseTiming) -> Self {
+        Self(.periodicAdvertisingResponseTiming(value))
+    }
     /// An electronic shelf label message.
-    case electronicShelfLabel([UInt8])
+    public static func electronicShelfLabel(_ bytes: [UInt8]) -> Self { Self(.electronicShelfLabel(bytes)) }
     /// The 3D synchronization data of a display.
-    case information3D([UInt8])
+    public static func information3D(_ bytes: [UInt8]) -> Self { Self(.information3D(bytes)) }
     /// Manufacturer specific data, after the company identifier.
-    case manufacturerData(ManufacturerData)
+    public static func manufacturerData(_ data: ManufacturerData) -> Self { Self(.manufacturerData(data)) }
     /// A structure of an unnamed type, or without a valid value, with its bytes.
-    case other(ADType, [UInt8])
+    public static func other(_ type: ADType, _ bytes: [UInt8]) -> Self { Self(.other(type, bytes)) }
+
+    /// The flags, if the field has them.
+    public var flags: AdvertisementFlags? { if case .flags(let flags) = kind { flags } else { nil } }
+    /// The device name or its beginning, if the field has it.
+    public var localName: String? { if case .localName(let name, _) = kind { name } else { nil } }
 }
 
 extension ADField {
@@ -114,7 +194,7 @@ extension ADField {
             fault = .tooShort(needed: error.needed, available: error.available)
             self = .other(structure.type, [UInt8](structure.data))
         }
-        if case .other(let type, _) = self, type.name != nil { self = .other(type, [UInt8](structure.data)) }
+        if case .other(let type, _) = kind, type.name != nil { self = .other(type, [UInt8](structure.data)) }
     }
 
     private static func read(

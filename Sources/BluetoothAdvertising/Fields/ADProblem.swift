@@ -28,26 +28,41 @@ public struct ADProblem: Hashable, Sendable {
     }
 }
 
-/// A fault of an AD structure.
-public enum ADFault: Hashable, Sendable {
+/// A fault of an AD structure. An open set: switch with a default.
+public struct ADFault: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case runsPastEnd(declared: Int, available: Int)
+        case tooShort(needed: Int, available: Int)
+        case trailingBytes(Int)
+        case invalidUTF8(validBytes: Int)
+        case unassigned(UInt32)
+        case bytesAfterEnd(Int)
+    }
+
+    package let kind: Kind
+
     /// The length declares `declared` bytes, but the payload has `available`; decoding ends here.
-    case runsPastEnd(declared: Int, available: Int)
+    public static func runsPastEnd(declared: Int, available: Int) -> Self {
+        Self(kind: .runsPastEnd(declared: declared, available: available))
+    }
     /// A value of the type needs `needed` bytes, but only `available` remain; the structure has no value.
-    case tooShort(needed: Int, available: Int)
+    public static func tooShort(needed: Int, available: Int) -> Self {
+        Self(kind: .tooShort(needed: needed, available: available))
+    }
     /// This number of meaningless bytes follows the value, or the last complete entry of a list; the value is valid.
-    case trailingBytes(Int)
+    public static func trailingBytes(_ count: Int) -> Self { Self(kind: .trailingBytes(count)) }
     /// The text is valid UTF-8 only for this number of bytes; those are the value.
-    case invalidUTF8(validBytes: Int)
+    public static func invalidUTF8(validBytes: Int) -> Self { Self(kind: .invalidUTF8(validBytes: validBytes)) }
     /// An unassigned number, such as a URI scheme; the structure has no value.
-    case unassigned(UInt32)
+    public static func unassigned(_ number: UInt32) -> Self { Self(kind: .unassigned(number)) }
     /// This number of bytes, not all zero, follows the zero length that ends the payload.
-    case bytesAfterEnd(Int)
+    public static func bytesAfterEnd(_ count: Int) -> Self { Self(kind: .bytesAfterEnd(count)) }
 }
 
 extension ADFault: CustomStringConvertible {
     /// The fault as text.
     public var description: String {
-        switch self {
+        switch kind {
         case .runsPastEnd(let declared, let available): "\(declared) bytes declared, \(available) available"
         case .tooShort(let needed, let available): "\(needed) bytes needed, \(available) available"
         case .trailingBytes(let count): "\(count) trailing bytes"

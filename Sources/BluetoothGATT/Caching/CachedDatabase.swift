@@ -128,7 +128,7 @@ extension ByteWriter {
 
     fileprivate mutating func write(_ problem: DatabaseProblem) throws(BufferFull) {
         try writeField(CachedField.problem) { (field) throws(BufferFull) in
-            try field.write(problem.reason.rawValue)
+            try field.write(problem.reason.kind.rawValue)
             try field.write(problem.attributeType, width: .bits128)
             try field.write(problem.handle.rawValue)
             try field.write(problem.declared == nil ? 0 : 1 as UInt8)
@@ -186,14 +186,14 @@ extension ByteReader {
     /// Nil for a reason that only a later version defines.
     @_lifetime(self: copy self)
     fileprivate mutating func readProblem() throws(TruncatedBytes) -> DatabaseProblem? {
-        let reason = DatabaseProblem.Reason(rawValue: try readUInt8())
+        let reason = DatabaseProblem.Reason.Kind(rawValue: try readUInt8())
         let type = try readUUID(.bits128)
         let handle = try readHandle()
         let hasRange = try readUInt8() != 0
         let range = try readHandleRange()
         let uuid = isAtEnd ? nil : try readUUID(.bits128)
         return reason.map {
-            DatabaseProblem($0, type, at: handle, declared: hasRange ? range : nil, uuid: uuid)
+            DatabaseProblem(.init($0), type, at: handle, declared: hasRange ? range : nil, uuid: uuid)
         }
     }
 

@@ -5,29 +5,39 @@ import BluetoothPrimitives
 ///
 /// The result leaves that part out or corrects it, and has everything else.
 public struct DatabaseProblem: Hashable, Sendable {
-    /// The kind of a problem.
-    public enum Reason: UInt8, CaseIterable, Hashable, Sendable {
+    /// The kind of a problem. An open set: switch with a default.
+    public struct Reason: Hashable, Sendable {
+        package enum Kind: UInt8, CaseIterable, Hashable, Sendable {
+            case malformedValue = 1
+            case invalidRange, overlap, invalidValueHandle, valueOutside, misplaced, unreadable, unexpectedHandle
+            case tooManyRequests
+        }
+
+        package let kind: Kind
+
+        package init(_ kind: Kind) { self.kind = kind }
+
         /// A declaration's value is too short, or has a UUID that is neither 2 nor 16 bytes long. It is left out.
-        case malformedValue = 1
+        public static let malformedValue = Reason(.malformedValue)
         /// A service, or an included one, begins at 0x0000 or ends before it begins. It is left out.
-        case invalidRange = 2
+        public static let invalidRange = Reason(.invalidRange)
         /// A service reaches into the next one, and is cut to end before it; or the handles of an include overlap a
         /// service that begins elsewhere, and the include is left out.
-        case overlap = 3
+        public static let overlap = Reason(.overlap)
         /// The value of a characteristic is at 0x0000, at its own declaration, or before it. It is left out.
-        case invalidValueHandle = 4
+        public static let invalidValueHandle = Reason(.invalidValueHandle)
         /// The value of a characteristic lies after the next declaration, or after the end of its service. It is left
         /// out.
-        case valueOutside = 5
+        public static let valueOutside = Reason(.valueOutside)
         /// A characteristic is declared at the handle of a service declaration. It is left out.
-        case misplaced = 6
+        public static let misplaced = Reason(.misplaced)
         /// The UUID of an included service cannot be read. The include is left out.
-        case unreadable = 7
+        public static let unreadable = Reason(.unreadable)
         /// The peer responded with a handle outside the requested range, or not in ascending order. It is left out; if
         /// the response had nothing else, that step of the discovery ends.
-        case unexpectedHandle = 8
+        public static let unexpectedHandle = Reason(.unexpectedHandle)
         /// The discovery reached its limit of requests. The result has what was found until then.
-        case tooManyRequests = 9
+        public static let tooManyRequests = Reason(.tooManyRequests)
     }
 
     /// The kind of problem.
@@ -87,7 +97,7 @@ extension DatabaseProblem: CustomStringConvertible {
     private var complaint: String {
         let handles = declared.map { "\($0.start)-\($0.end)" } ?? "none"
         let value = declared.map { "\($0.start)" } ?? "none"
-        return switch reason {
+        return switch reason.kind {
         case .malformedValue: "the declaration is malformed"
         case .invalidRange: "its handle range \(handles) is invalid"
         case .overlap where attributeType == .include: "its handles \(handles) overlap another service"

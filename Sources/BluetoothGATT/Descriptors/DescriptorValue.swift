@@ -1,52 +1,100 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// The decoded value of a descriptor.
+/// The value of a descriptor, and what it means: each property is the value of one kind of descriptor, nil for the others.
 ///
-/// Decoding is lenient: a value of an unknown descriptor, or without the format of its descriptor, becomes
-/// ``other(_:_:)``, and bytes after a value are ignored.
-public enum DescriptorValue: Hashable, Sendable {
-    /// The extended properties of the characteristic (0x2900, Core Vol 3 Part G §3.3.3.1).
-    case extendedProperties(CharacteristicExtendedProperties)
-    /// The user description (0x2901, Core Vol 3 Part G §3.3.3.2).
-    case userDescription(String)
-    /// The configuration for this client (0x2902, Core Vol 3 Part G §3.3.3.3).
-    case clientConfiguration(ClientCharacteristicConfiguration)
-    /// The configuration for all clients (0x2903, Core Vol 3 Part G §3.3.3.4).
-    case serverConfiguration(ServerCharacteristicConfiguration)
-    /// The format, exponent and unit of the value (0x2904, Core Vol 3 Part G §3.3.3.5).
-    case presentationFormat(PresentationFormat)
-    /// The handles of the presentation formats of an aggregate value, in order (0x2905, Core Vol 3 Part G §3.3.3.6).
-    case aggregateFormat([AttributeHandle])
-    /// The minimum and the maximum, each in the format of the characteristic (0x2906).
-    case validRange(lower: [UInt8], upper: [UInt8])
-    /// The characteristic of another service that a report refers to (0x2907, HID Service).
-    case externalReportReference(BluetoothUUID)
-    /// The report ID and report type of the characteristic (0x2908, HID Service).
-    case reportReference(ReportReference)
-    /// The number of digital inputs or outputs in the value (0x2909, Automation IO Service).
-    case numberOfDigitals(Int)
-    /// The condition under which a value counts as changed (0x290A, Automation IO Service).
-    case valueTrigger(ValueTriggerSetting)
-    /// The combination of several trigger settings (0x290B, Environmental Sensing Service).
-    case environmentalSensingConfiguration(EnvironmentalSensingConfiguration)
-    /// The method of measurement (0x290C, Environmental Sensing Service).
-    case environmentalSensingMeasurement(EnvironmentalSensingMeasurement)
-    /// The condition under which a value is notified (0x290D, Environmental Sensing Service).
-    case environmentalSensingTrigger(EnvironmentalSensingTriggerSetting)
-    /// The frequency of notifications (0x290E, Automation IO Service).
-    case timeTrigger(TimeTriggerSetting)
-    /// The transport block data of the BR/EDR transport (0x290F, Transport Discovery Service).
-    case transportBlockData([UInt8])
-    /// The value of an unknown descriptor, or one without the format of its descriptor.
-    case other(BluetoothUUID, [UInt8])
+/// Decoding is lenient: a value of an unknown descriptor, or without the format of its descriptor, has its ``bytes`` alone,
+/// and bytes after a value are ignored.
+public struct DescriptorValue: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case extendedProperties(CharacteristicExtendedProperties)
+        case userDescription(String)
+        case clientConfiguration(ClientCharacteristicConfiguration)
+        case serverConfiguration(ServerCharacteristicConfiguration)
+        case presentationFormat(PresentationFormat)
+        case aggregateFormat([AttributeHandle])
+        case validRange(lower: [UInt8], upper: [UInt8])
+        case externalReportReference(BluetoothUUID)
+        case reportReference(ReportReference)
+        case numberOfDigitals(Int)
+        case valueTrigger(ValueTriggerSetting)
+        case environmentalSensingConfiguration(EnvironmentalSensingConfiguration)
+        case environmentalSensingMeasurement(EnvironmentalSensingMeasurement)
+        case environmentalSensingTrigger(EnvironmentalSensingTriggerSetting)
+        case timeTrigger(TimeTriggerSetting)
+        case transportBlockData([UInt8])
+        case other
+    }
+
+    package let kind: Kind
+    /// The descriptor UUID.
+    public let uuid: BluetoothUUID
+    /// The bytes of the value.
+    public let bytes: [UInt8]
 
     /// Decodes `bytes` as the value of the descriptor `uuid`; never fails.
     public init(_ bytes: [UInt8], of uuid: BluetoothUUID) {
-        self = Self.read(bytes, of: uuid) ?? .other(uuid, bytes)
+        (self.bytes, self.uuid, kind) = (bytes, uuid, Self.read(bytes, of: uuid) ?? .other)
     }
 
-    private static func read(_ bytes: [UInt8], of uuid: BluetoothUUID) -> DescriptorValue? {
+    /// Whether the value has the format of a known descriptor.
+    public var isDecoded: Bool { kind != .other }
+    /// The extended properties of the characteristic (0x2900, Core Vol 3 Part G §3.3.3.1).
+    public var extendedProperties: CharacteristicExtendedProperties? {
+        if case .extendedProperties(let properties) = kind { properties } else { nil }
+    }
+    /// The user description (0x2901, Core Vol 3 Part G §3.3.3.2).
+    public var userDescription: String? { if case .userDescription(let text) = kind { text } else { nil } }
+    /// The configuration for this client (0x2902, Core Vol 3 Part G §3.3.3.3).
+    public var clientConfiguration: ClientCharacteristicConfiguration? {
+        if case .clientConfiguration(let value) = kind { value } else { nil }
+    }
+    /// The configuration for all clients (0x2903, Core Vol 3 Part G §3.3.3.4).
+    public var serverConfiguration: ServerCharacteristicConfiguration? {
+        if case .serverConfiguration(let value) = kind { value } else { nil }
+    }
+    /// The format, exponent and unit of the value (0x2904, Core Vol 3 Part G §3.3.3.5).
+    public var presentationFormat: PresentationFormat? {
+        if case .presentationFormat(let format) = kind { format } else { nil }
+    }
+    /// The handles of the presentation formats of an aggregate value, in order (0x2905, Core Vol 3 Part G §3.3.3.6).
+    public var aggregateFormat: [AttributeHandle]? {
+        if case .aggregateFormat(let handles) = kind { handles } else { nil }
+    }
+    /// The minimum and the maximum, each in the format of the characteristic (0x2906).
+    public var validRange: (lower: [UInt8], upper: [UInt8])? {
+        if case .validRange(let lower, let upper) = kind { (lower, upper) } else { nil }
+    }
+    /// The characteristic of another service that a report refers to (0x2907, HID Service).
+    public var externalReportReference: BluetoothUUID? {
+        if case .externalReportReference(let uuid) = kind { uuid } else { nil }
+    }
+    /// The report ID and report type of the characteristic (0x2908, HID Service).
+    public var reportReference: ReportReference? {
+        if case .reportReference(let reference) = kind { reference } else { nil }
+    }
+    /// The number of digital inputs or outputs in the value (0x2909, Automation IO Service).
+    public var numberOfDigitals: Int? { if case .numberOfDigitals(let count) = kind { count } else { nil } }
+    /// The condition under which a value counts as changed (0x290A, Automation IO Service).
+    public var valueTrigger: ValueTriggerSetting? { if case .valueTrigger(let value) = kind { value } else { nil } }
+    /// The combination of several trigger settings (0x290B, Environmental Sensing Service).
+    public var environmentalSensingConfiguration: EnvironmentalSensingConfiguration? {
+        if case .environmentalSensingConfiguration(let value) = kind { value } else { nil }
+    }
+    /// The method of measurement (0x290C, Environmental Sensing Service).
+    public var environmentalSensingMeasurement: EnvironmentalSensingMeasurement? {
+        if case .environmentalSensingMeasurement(let measurement) = kind { measurement } else { nil }
+    }
+    /// The condition under which a value is notified (0x290D, Environmental Sensing Service).
+    public var environmentalSensingTrigger: EnvironmentalSensingTriggerSetting? {
+        if case .environmentalSensingTrigger(let value) = kind { value } else { nil }
+    }
+    /// The frequency of notifications (0x290E, Automation IO Service).
+    public var timeTrigger: TimeTriggerSetting? { if case .timeTrigger(let value) = kind { value } else { nil } }
+    /// The transport block data of the BR/EDR transport (0x290F, Transport Discovery Service).
+    public var transportBlockData: [UInt8]? { if case .transportBlockData(let bytes) = kind { bytes } else { nil } }
+
+    private static func read(_ bytes: [UInt8], of uuid: BluetoothUUID) -> Kind? {
         var reader = ByteReader(bytes.span.bytes)
         do {
             switch uuid {
@@ -85,35 +133,12 @@ public enum DescriptorValue: Hashable, Sendable {
             return nil
         }
     }
-
-    /// The descriptor UUID.
-    public var uuid: BluetoothUUID {
-        switch self {
-        case .extendedProperties: .characteristicExtendedProperties
-        case .userDescription: .characteristicUserDescription
-        case .clientConfiguration: .clientCharacteristicConfiguration
-        case .serverConfiguration: .serverCharacteristicConfiguration
-        case .presentationFormat: .characteristicPresentationFormat
-        case .aggregateFormat: .characteristicAggregateFormat
-        case .validRange: .validRange
-        case .externalReportReference: .externalReportReference
-        case .reportReference: .reportReference
-        case .numberOfDigitals: .numberOfDigitals
-        case .valueTrigger: .valueTriggerSetting
-        case .environmentalSensingConfiguration: .environmentalSensingConfiguration
-        case .environmentalSensingMeasurement: .environmentalSensingMeasurement
-        case .environmentalSensingTrigger: .environmentalSensingTriggerSetting
-        case .timeTrigger: .timeTriggerSetting
-        case .transportBlockData: .completeBREDRTransportBlockData
-        case .other(let uuid, _): uuid
-        }
-    }
 }
 
 extension DescriptorValue: CustomStringConvertible {
     /// The decoded value as text, or the UUID and the value in hexadecimal.
     public var description: String {
-        switch self {
+        switch kind {
         case .extendedProperties(let properties): "\(properties)"
         case .userDescription(let text): "\"\(text)\""
         case .clientConfiguration(let configuration): "\(configuration)"
@@ -130,7 +155,7 @@ extension DescriptorValue: CustomStringConvertible {
         case .environmentalSensingTrigger(let setting): "\(setting)"
         case .timeTrigger(let setting): "\(setting)"
         case .transportBlockData(let bytes): "transport block \(bytes.hexadecimal)"
-        case .other(let uuid, let bytes): "\(uuid): \(bytes.isEmpty ? "-" : bytes.hexadecimal)"
+        case .other: "\(uuid): \(bytes.isEmpty ? "-" : bytes.hexadecimal)"
         }
     }
 }

@@ -181,29 +181,51 @@ extension AttributeDatabase.Attribute {
     }
 }
 
-/// An error in the description or a change of a database.
-public enum AttributeDatabaseError: Error, Hashable, Sendable {
+/// An error in the description or a change of a database. An open set: switch with a default.
+public struct AttributeDatabaseError: Error, Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case outOfHandles
+        case handleNotAvailable(AttributeHandle)
+        case noHandle(for: BluetoothUUID, of: BluetoothUUID, at: AttributeHandle?)
+        case invalidValueLength(AttributeHandle, count: Int)
+        case includedServiceNotFound(IncludedService)
+        case repeatedDescriptor(BluetoothUUID, AttributeHandle)
+        case noStoredValue(AttributeHandle)
+    }
+
+    package let kind: Kind
+
     /// The requested handle is 0x0000, in use, or not above the preceding handles of the same addition.
-    case handleNotAvailable(AttributeHandle)
+    public static func handleNotAvailable(_ handle: AttributeHandle) -> Self { Self(kind: .handleNotAvailable(handle)) }
     /// The requested handles leave none for a descriptor that the properties of a characteristic require, such as a
     /// Client Characteristic Configuration. `at` is the handle it needs; nil when that is above 0xFFFF.
-    case noHandle(for: BluetoothUUID, of: BluetoothUUID, at: AttributeHandle?)
+    public static func noHandle(
+        for descriptor: BluetoothUUID, of characteristic: BluetoothUUID, at handle: AttributeHandle?
+    ) -> Self {
+        Self(kind: .noHandle(for: descriptor, of: characteristic, at: handle))
+    }
     /// Too few handles are free.
-    case outOfHandles
+    public static let outOfHandles = Self(kind: .outOfHandles)
     /// The length of a value is invalid; the maximum is 512 bytes.
-    case invalidValueLength(AttributeHandle, count: Int)
+    public static func invalidValueLength(_ handle: AttributeHandle, count: Int) -> Self {
+        Self(kind: .invalidValueLength(handle, count: count))
+    }
     /// The included service is not in the database, or is the including service.
-    case includedServiceNotFound(IncludedService)
+    public static func includedServiceNotFound(_ service: IncludedService) -> Self {
+        Self(kind: .includedServiceNotFound(service))
+    }
     /// The characteristic has several descriptors of a type of which it can have one.
-    case repeatedDescriptor(BluetoothUUID, AttributeHandle)
+    public static func repeatedDescriptor(_ uuid: BluetoothUUID, _ handle: AttributeHandle) -> Self {
+        Self(kind: .repeatedDescriptor(uuid, handle))
+    }
     /// The database has no stored value at this handle.
-    case noStoredValue(AttributeHandle)
+    public static func noStoredValue(_ handle: AttributeHandle) -> Self { Self(kind: .noStoredValue(handle)) }
 }
 
 extension AttributeDatabaseError: CustomStringConvertible {
     /// The error in one line.
     public var description: String {
-        switch self {
+        switch kind {
         case .handleNotAvailable(let handle): "handle \(handle) is not free"
         case .noHandle(let descriptor, let characteristic, let handle):
             """

@@ -1,28 +1,36 @@
 import BluetoothPrimitives
 
-/// The state of an adapter: ready, or the reason why it cannot be used now.
-public enum AdapterState: Hashable, Sendable {
+/// The state of an adapter: ready, or the reason why it cannot be used now. An open set: switch with a default.
+public struct AdapterState: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case poweredOn, lowEnergyOff, poweredOff, blocked(isHard: Bool), absent, unsupported
+    }
+
+    package let kind: Kind
+
     /// Powered on, with LE: ready.
-    case poweredOn
+    public static let poweredOn = AdapterState(kind: .poweredOn)
     /// Powered on, but LE is off (management `Set Low Energy`), so that the kernel makes no LE connection.
-    case lowEnergyOff
+    public static let lowEnergyOff = AdapterState(kind: .lowEnergyOff)
     /// Powered off.
-    case poweredOff
+    public static let poweredOff = AdapterState(kind: .poweredOff)
     /// Powered off and blocked by a radio switch (rfkill), in hardware or in software.
-    case blocked(isHard: Bool)
+    public static func blocked(isHard: Bool) -> AdapterState { AdapterState(kind: .blocked(isHard: isHard)) }
     /// Unplugged, or taken from the kernel by a program that uses a user channel.
-    case absent
+    public static let absent = AdapterState(kind: .absent)
     /// The controller does not support LE.
-    case unsupported
+    public static let unsupported = AdapterState(kind: .unsupported)
 
     /// Whether the adapter is ready for use.
     public var isReady: Bool { self == .poweredOn }
+    /// Whether a radio switch blocks the adapter, in hardware or in software.
+    public var isBlocked: Bool { if case .blocked = kind { true } else { false } }
 }
 
 extension AdapterState: CustomStringConvertible {
     /// `on`, `LE off`, `off`, `blocked by rfkill (soft)`, `absent`, `no LE`.
     public var description: String {
-        switch self {
+        switch kind {
         case .poweredOn: "on"
         case .lowEnergyOff: "LE off"
         case .poweredOff: "off"
@@ -33,33 +41,32 @@ extension AdapterState: CustomStringConvertible {
     }
 }
 
-/// A change in the list of adapters; see ``Adapter/changes(on:)``.
-public enum AdapterChange: Hashable, Sendable {
-    /// An adapter that was present when the stream began, was plugged in, or was returned to the kernel.
-    case added(AdapterInformation)
-    /// An adapter whose settings, power or radio switch changed, with its new information.
-    case changed(AdapterInformation)
-    /// An adapter that was unplugged or taken from the kernel, with its last information.
-    case removed(AdapterInformation)
-
-    /// The adapter concerned.
-    public var adapter: AdapterInformation {
-        switch self {
-        case .added(let adapter), .changed(let adapter), .removed(let adapter): adapter
-        }
+/// A change in the list of adapters; see ``Adapter/changes(on:)``. An open set: what is neither an addition nor a removal
+/// is a change of ``adapter``.
+public struct AdapterChange: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case added, changed, removed
     }
 
+    package let kind: Kind
+    /// The adapter concerned: with its new information, or with its last when it was removed.
+    public let adapter: AdapterInformation
+
+    package init(_ kind: Kind, _ adapter: AdapterInformation) { (self.kind, self.adapter) = (kind, adapter) }
+
+    /// Whether the adapter was present when the stream began, was plugged in, or was returned to the kernel.
+    public var isAddition: Bool { kind == .added }
+    /// Whether the adapter was unplugged or taken from the kernel.
+    public var isRemoval: Bool { kind == .removed }
     /// The state of the adapter after the change.
-    public var state: AdapterState {
-        if case .removed = self { .absent } else { adapter.state }
-    }
+    public var state: AdapterState { isRemoval ? .absent : adapter.state }
 }
 
 extension AdapterChange: CustomStringConvertible {
     /// `hci0 (00:AA:01:00:00:01) added: off`.
     public var description: String {
         let subject = "\(adapter.name) (\(adapter.address))"
-        switch self {
+        switch kind {
         case .added: return "\(subject) added: \(state)"
         case .changed: return "\(subject) changed: \(state)"
         case .removed: return "\(subject) removed"

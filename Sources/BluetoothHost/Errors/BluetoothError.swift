@@ -63,16 +63,34 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let failed = Code(rawValue: "failed")
     }
 
-    /// The underlying status.
-    public enum Cause: Hashable, Sendable {
+    /// The underlying status, with the layer that reported it. An open set: ask for the statuses that the program knows.
+    public struct Cause: Hashable, Sendable {
+        package enum Kind: Hashable, Sendable {
+            case kernel(KernelError)
+            case attribute(ATTErrorCode)
+            case controller(HCIStatus)
+            case host(HostStatus)
+        }
+
+        package let kind: Kind
+
         /// A call to the kernel failed.
-        case kernel(KernelError)
+        public static func kernel(_ error: KernelError) -> Cause { Cause(kind: .kernel(error)) }
         /// The peer's attribute server answered with an error.
-        case attribute(ATTErrorCode)
+        public static func attribute(_ code: ATTErrorCode) -> Cause { Cause(kind: .attribute(code)) }
         /// The controller refused or ended something.
-        case controller(HCIStatus)
+        public static func controller(_ status: HCIStatus) -> Cause { Cause(kind: .controller(status)) }
         /// The host refused: on Linux, the kernel's management interface.
-        case host(HostStatus)
+        public static func host(_ status: HostStatus) -> Cause { Cause(kind: .host(status)) }
+
+        /// The error of a failed call to the kernel; nil for other causes.
+        public var kernelError: KernelError? { if case .kernel(let error) = kind { error } else { nil } }
+        /// The code with which the peer's attribute server answered; nil for other causes.
+        public var attributeErrorCode: ATTErrorCode? { if case .attribute(let code) = kind { code } else { nil } }
+        /// The status of the controller; nil for other causes.
+        public var controllerStatus: HCIStatus? { if case .controller(let status) = kind { status } else { nil } }
+        /// The status of the host; nil for other causes.
+        public var hostStatus: HostStatus? { if case .host(let status) = kind { status } else { nil } }
     }
 
     /// The status with which a host refuses a request.
@@ -169,7 +187,7 @@ extension BluetoothError: CustomStringConvertible {
     /// The operation, the problem, the underlying status unless the problem names it, and the fix.
     public var description: String {
         var text = "\(operation): \(message)"
-        let isNamed = if case .attribute(let code)? = cause { message.contains("\(code)") } else { false }
+        let isNamed = cause?.attributeErrorCode.map { message.contains("\($0)") } ?? false
         if let cause, !isNamed { text += " [\(cause)]" }
         if let remedy { text += "\n\(remedy)" }
         return text
@@ -179,7 +197,7 @@ extension BluetoothError: CustomStringConvertible {
 extension BluetoothError.Cause: CustomStringConvertible {
     /// The status with the layer that reported it.
     public var description: String {
-        switch self {
+        switch kind {
         case .kernel(let error): "\(error)"
         case .attribute(let code): "ATT \(code)"
         case .controller(let status): "HCI \(status)"

@@ -10,7 +10,7 @@ extension BluetoothError {
 
     /// The same problem as an error of the caller's operation.
     package func about(_ operation: Operation) -> BluetoothError {
-        if case .controller(let status) = cause, code == .failed { return .linkProcedure(operation, status) }
+        if let status = cause?.controllerStatus, code == .failed { return .linkProcedure(operation, status) }
         return during(operation)
     }
 

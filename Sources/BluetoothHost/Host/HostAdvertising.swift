@@ -1,14 +1,36 @@
 import BluetoothAdvertising
 import BluetoothPrimitives
 
-/// The state of an advertising set.
-public enum AdvertisingState: Hashable, Sendable {
+/// The state of an advertising set. An open set: compare with ``advertising``, or ask for the reason.
+public struct AdvertisingState: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case advertising
+        case waiting(BluetoothError)
+        case ended(BluetoothError)
+    }
+
+    package let kind: Kind
+
     /// The kernel has the set and sends it as far as links leave time.
-    case advertising
-    /// The set is paused for this reason; it resumes automatically.
-    case waiting(BluetoothError)
-    /// The set has ended for this reason: `.cancelled` when this program stopped it.
-    case ended(BluetoothError)
+    public static let advertising = AdvertisingState(kind: .advertising)
+    package static func waiting(_ reason: BluetoothError) -> Self { Self(kind: .waiting(reason)) }
+    package static func ended(_ reason: BluetoothError) -> Self { Self(kind: .ended(reason)) }
+
+    /// The reason for which the set is paused, if it is; it resumes automatically.
+    public var waiting: BluetoothError? { if case .waiting(let reason) = kind { reason } else { nil } }
+    /// The reason for which the set has ended, if it has: `.cancelled` when this program stopped it.
+    public var ended: BluetoothError? { if case .ended(let reason) = kind { reason } else { nil } }
+}
+
+extension AdvertisingState: CustomStringConvertible {
+    /// The state in words, with its reason.
+    public var description: String {
+        switch kind {
+        case .advertising: "advertising"
+        case .waiting(let reason): "waiting(\(reason))"
+        case .ended(let reason): "ended(\(reason))"
+        }
+    }
 }
 
 /// The limits of an adapter's advertising sets.
@@ -49,7 +71,7 @@ package enum AdvertisingEvent: Hashable {
     /// The host's instance number, as other tools show it, nil while there is none; and the transmit power in dBm that
     /// the controller uses.
     case parameters(instance: UInt8?, transmitPower: Int?)
-    /// The state changed; after ``AdvertisingState/ended(_:)`` only ``removed`` follows.
+    /// The state changed; after ``AdvertisingState/ended`` only ``removed`` follows.
     case state(AdvertisingState)
     /// The last request was applied, or failed with this error.
     case applied(BluetoothError?)

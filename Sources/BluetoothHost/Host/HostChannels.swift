@@ -131,7 +131,7 @@ package struct ChannelFailure: Error, Hashable, Sendable {
 }
 
 extension ChannelFailure: CustomStringConvertible {
-    package var description: String { if case .kernel(let error) = cause { "\(error)" } else { "\(cause)" } }
+    package var description: String { cause.kernelError.map { "\($0)" } ?? "\(cause)" }
 }
 
 /// A listener for channels. Dropping the last reference closes it.

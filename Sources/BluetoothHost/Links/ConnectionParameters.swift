@@ -112,20 +112,31 @@ public struct LinkDataLength: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "transmit \(transmitOctets) bytes, receive \(receiveOctets) bytes" }
 }
 
-/// A change of a link below the Attribute Protocol, initiated by either side.
-public enum LinkChange: Hashable, Sendable {
-    /// The connection parameters changed.
-    case parameters(ConnectionParameters)
-    /// The PHYs changed.
-    case phys(LinkPHYs)
-    /// The data length changed.
-    case dataLength(LinkDataLength)
+/// A change of a link below the Attribute Protocol, initiated by either side. An open set: each property is one thing that
+/// may change, nil for the others.
+public struct LinkChange: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case parameters(ConnectionParameters)
+        case phys(LinkPHYs)
+        case dataLength(LinkDataLength)
+    }
+
+    package let kind: Kind
+
+    package init(_ kind: Kind) { self.kind = kind }
+
+    /// The new connection parameters.
+    public var parameters: ConnectionParameters? { if case .parameters(let new) = kind { new } else { nil } }
+    /// The new PHYs.
+    public var phys: LinkPHYs? { if case .phys(let new) = kind { new } else { nil } }
+    /// The new data length.
+    public var dataLength: LinkDataLength? { if case .dataLength(let new) = kind { new } else { nil } }
 }
 
 extension LinkChange: CustomStringConvertible {
     /// The new value.
     public var description: String {
-        switch self {
+        switch kind {
         case .parameters(let parameters): "\(parameters)"
         case .phys(let phys): "PHYs: \(phys)"
         case .dataLength(let length): "data length: \(length)"

@@ -163,7 +163,7 @@ struct AdapterPreparation {
     ) throws(BluetoothError) {
         var information = information
         information.receive(kernel.radioSwitches())
-        if case .blocked = information.state, let error = BluetoothError.unavailable(information.state, operation) {
+        if information.state.isBlocked, let error = BluetoothError.unavailable(information.state, operation) {
             throw error
         }
     }
@@ -173,7 +173,7 @@ extension BluetoothError {
     /// The error, with cause and fix, for using an adapter in this state; nil when it is ready.
     package static func unavailable(_ state: AdapterState, _ operation: Operation) -> BluetoothError? {
         let name = operation.adapter ?? "The adapter"
-        switch state {
+        switch state.kind {
         case .poweredOn: return nil
         case .lowEnergyOff:
             return BluetoothError(

@@ -54,7 +54,7 @@ extension Diagnosis {
             return [Finding(adapter.name, .warning, "\(facts): no LE", remedy: remedy)]
         }
         var findings = [Finding(adapter.name, .good, facts)]
-        if case .blocked(let isHard) = adapter.state {
+        if case .blocked(let isHard) = adapter.state.kind {
             findings.append(
                 Finding(
                     adapter.name, .failure, "\(adapter.state)",

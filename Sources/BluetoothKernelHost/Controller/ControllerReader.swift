@@ -56,7 +56,7 @@ struct ControllerReader {
         do throws(BluetoothError) {
             return try await commands.answer(to: command, operation)
         } catch {
-            if case .controller = error.cause { return nil }
+            if error.cause?.controllerStatus != nil { return nil }
             throw error
         }
     }

@@ -118,7 +118,7 @@ package final class KernelController: HCIReceiver {
         } else if event.code == LEScanTimeout.code {
             scanner.scanTimedOut()
         } else if let error = try event.as(HCIHardwareError.self) {
-            health.report(.hardwareError(code: error.value), isCertain: true)
+            health.report(.init(.hardwareError(code: error.value)), isCertain: true)
         } else {
             guard let handle = try links.receive(event) else { return }
             // Deferred, since the packet is still being received.
@@ -135,7 +135,7 @@ package final class KernelController: HCIReceiver {
     }
 
     package func wasUnanswered(_ command: HCIOpcode) {
-        health.report(.unanswered(command: "\(command)"), isCertain: true)
+        health.report(.init(.unanswered(command: "\(command)")), isCertain: true)
     }
 
     // If the adapter is off or gone, its directory has not reported it yet.

@@ -36,7 +36,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
 
     func receive(_ notice: AdapterNotice) {
         guard case .unanswered(commands.index, let opcode) = notice else { return }
-        report(.unanswered(command: "\(opcode)"), isCertain: false)
+        report(.init(.unanswered(command: "\(opcode)")), isCertain: false)
     }
 
     deinit { for step in steps { PowerChanges.endStep(on: step) } }
@@ -58,7 +58,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
             switch answer {
             case .success: completion(true)
             case .failure(let error):
-                if case .controller = error.cause { return completion(true) }
+                if error.cause?.controllerStatus != nil { return completion(true) }
                 completion([.busy, .notPermitted].contains(error.code))
             }
         }
@@ -104,7 +104,7 @@ final class KernelHealth: HostHealth, AdapterNoticeReceiver {
 
     private func intervene(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
         let operation = BluetoothError.Operation("\(step)", adapter: commands.name)
-        switch step {
+        switch step.kind {
         case .restartScan: completion(nil)
         case .powerCycle: setPowered(false) { [self] _ in setPowered(true, then: completion) }
         case .reset:

@@ -89,7 +89,7 @@ final class KernelLink: HostLink {
         _ preference: LEPHYPreference, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> LinkPHYs {
         let change = try await change(.phys, LESetPHY(handle, preference), operation, timeout: timeout)
-        guard case .phys(let phys) = change else { throw .unreadable(operation) }
+        guard let phys = change.phys else { throw .unreadable(operation) }
         return phys
     }
 
@@ -105,7 +105,7 @@ final class KernelLink: HostLink {
         try keepParameters(parameters, isPolicy: false, operation)
         let command = LEConnectionUpdate(handle, parameters)
         let change = try await change(.parameters(parameters), command, operation, timeout: timeout)
-        guard case .parameters(let now) = change else { throw .unreadable(operation) }
+        guard let now = change.parameters else { throw .unreadable(operation) }
         return now
     }
 
@@ -161,7 +161,7 @@ final class KernelLink: HostLink {
 
     /// Receives new parameters, or the failure of their change; returns those to request again.
     func receive(_ event: LEConnectionUpdateComplete) -> LEConnectionParameters? {
-        receive(.parameters(ConnectionParameters(event.parameters)), event.status) { procedure in
+        receive(.init(.parameters(ConnectionParameters(event.parameters))), event.status) { procedure in
             guard case .parameters(let wanted) = procedure else { return false }
             // Another change, such as the peer's, may come in between.
             return !event.status.isSuccess || wanted.includes(event.parameters)
@@ -170,13 +170,13 @@ final class KernelLink: HostLink {
     }
 
     func receive(_ event: LEPHYUpdate) {
-        receive(.phys(LinkPHYs(event.phys)), event.status) { $0 == .phys }
+        receive(.init(.phys(LinkPHYs(event.phys))), event.status) { $0 == .phys }
     }
 
     func receive(_ event: LEDataLengthChange) {
         let length = LinkDataLength(event.length)
         dataLength = length
-        onChange?(.success(.dataLength(length)))
+        onChange?(.success(.init(.dataLength(length))))
     }
 
     /// Resolves the procedures that a change, or its failure, ends, and reports it to the follower.

@@ -157,7 +157,7 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
             if step == .disable { receiver?.receive(.scanStopped) }
             if step == .enable { updatePrivateAddressTimer() }
         case .failure(let error):
-            if case .controller(let status) = error.cause {
+            if let status = error.cause?.controllerStatus {
                 if machine.refuse(status) { fail(error) }
             } else {
                 machine.fail()

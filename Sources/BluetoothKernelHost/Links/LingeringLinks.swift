@@ -145,7 +145,7 @@ package final class LingeringLinks {
         endDepartures { $0.limit <= now || $0.call.isResolved }
         let moments = waiting.compactMap { next in ending(of: next.peer).map { $0.until ?? next.patience } }
         loop.set(&timer, to: (moments + departures.map(\.limit)).min(), of: self) { $0.advance() }
-        for departure in stalled { controller.health.report(.linkStalled(departure.peer), isCertain: false) }
+        for departure in stalled { controller.health.report(.init(.linkStalled(departure.peer)), isCertain: false) }
     }
 
     /// Continues the connects that a change concerns.

@@ -218,7 +218,7 @@ package struct ChannelTrace: Sendable {
 extension BluetoothError {
     /// The link layer's reason for the end of a link with this error, according to the socket.
     fileprivate var linkEnd: HCIStatus {
-        switch cause {
+        switch cause?.kind {
         case .controller(let status): return status
         case .kernel(let error):
             switch error.number {

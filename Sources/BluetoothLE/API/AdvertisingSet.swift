@@ -39,14 +39,14 @@ public final class AdvertisingSet: Sendable {
     /// A stream of the set's states that begins with the current one.
     ///
     /// Each call creates a separate stream. It delivers the newest state: a slow consumer misses intermediate ones. It
-    /// finishes after `AdvertisingState.ended(_:)`.
+    /// finishes after `AdvertisingState.ended`.
     public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
     /// Waits for the end of advertising and returns its reason; `.cancelled` for a cancelled task.
     public func stopped() async -> BluetoothError {
         do throws(BluetoothError) {
             for try await state in states {
-                if case .ended(let reason) = state { return reason }
+                if let reason = state.ended { return reason }
             }
             return .cancelled(record.operation)
         } catch {

@@ -66,7 +66,7 @@ extension Connection {
 
     /// Reads a descriptor and decodes its value by its type (Core Vol 3 Part G §4.12.1, §3.3.3).
     ///
-    /// A value that is malformed for its type is returned as `DescriptorValue.other(_:_:)` with its bytes.
+    /// A value that is malformed for its type has its `DescriptorValue.bytes` alone.
     public nonisolated(nonsending) func readValue(
         of descriptor: RemoteDescriptor, timeout: Duration? = nil
     ) async throws(BluetoothError) -> DescriptorValue {

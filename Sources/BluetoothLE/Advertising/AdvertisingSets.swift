@@ -56,7 +56,7 @@ final class AdvertisingSets {
     nonisolated(nonsending) func update(
         _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
     ) async throws(BluetoothError) {
-        if case .ended(let reason) = record.state.value { throw reason }
+        if let reason = record.state.value.ended { throw reason }
         guard let entry = entries[id] else { throw .cancelled(record.operation) }
         let request = try AdvertisingRequest(content, entry.request.options, within: entry.limits, record.operation)
         declare(request, as: id)
@@ -119,8 +119,7 @@ final class AdvertisingSets {
                 $0.instance = instance
                 $0.transmitPower = entry.limits.canSetTransmitPower ? power : nil
             }
-        case .state(.ended(let reason)): end(id, reason)
-        case .state(let state): record.state.set(state)
+        case .state(let state): if let reason = state.ended { end(id, reason) } else { record.state.set(state) }
         case .applied(let error?): entries[id]?.waiters.failAll(error)
         case .applied(nil):
             record.parameters.withLock { $0.payloads = entry.request.payloads }
@@ -171,7 +170,5 @@ final class AdvertisingRecord: Sendable {
         state.finish()
     }
 
-    var hasEnded: Bool {
-        if case .ended = state.value { true } else { false }
-    }
+    var hasEnded: Bool { state.value.ended != nil }
 }

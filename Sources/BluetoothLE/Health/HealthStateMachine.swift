@@ -84,11 +84,11 @@ struct HealthStateMachine: Hashable {
     var health: AdapterHealth {
         switch state {
         case .well, .checking: .good
-        case .probing(let problem, _): .suspect(problem)
-        case .counting(let trouble, _): .suspect(trouble.problem)
+        case .probing(let problem, _): .init(.suspect(problem))
+        case .counting(let trouble, _): .init(.suspect(trouble.problem))
         case .performing(let trouble, let step), .proving(let trouble, let step, _):
-            .recovering(trouble.problem, step)
-        case .resting(let trouble, _): .failed(trouble.problem)
+            .init(.recovering(trouble.problem, step))
+        case .resting(let trouble, _): .init(.failed(trouble.problem))
         }
     }
 
@@ -134,8 +134,8 @@ struct HealthStateMachine: Hashable {
     /// The host has noticed a problem.
     mutating func noticed(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
         guard options.mode != .off, isReady else { return [] }
-        let report = Action.report(.problem(problem))
-        if case .hardwareError = problem, options.mode == .recover {
+        let report = Action.report(.init(.problem(problem)))
+        if problem.hardwareErrorCode != nil, options.mode == .recover {
             reset = DueReset(problem: problem, until: now.advanced(by: Self.resetTime))
         }
         switch state {
@@ -145,7 +145,7 @@ struct HealthStateMachine: Hashable {
         // The probe is under way.
         case .checking(let problem, let until):
             state = .probing(problem, until: until)
-            return [.report(.problem(problem)), report]
+            return [.report(.init(.problem(problem))), report]
         // A scan that cannot be restarted is not silent: the controller hangs.
         case .proving(.silence, let step, _): return [report] + next(after: step, .noAnswer(problem), at: now)
         // A step's own commands may go unanswered.
@@ -155,18 +155,18 @@ struct HealthStateMachine: Hashable {
     }
 
     /// The adapter was powered off, and neither by this program nor by a step.
-    func poweredOff() -> [Action] { options.mode == .off ? [] : [.report(.problem(.poweredOff))] }
+    func poweredOff() -> [Action] { options.mode == .off ? [] : [.report(.init(.problem(.poweredOff)))] }
 
     /// The adapter is off, should be on, and does not power on.
     mutating func restorationFailed(at now: KernelInstant) -> [Action] {
         guard options.mode != .off, !isReady, case .well = state else { return [] }
-        return [.report(.problem(.powerOnFailed))] + begin(.noAnswer(.powerOnFailed), at: now)
+        return [.report(.init(.problem(.powerOnFailed)))] + begin(.noAnswer(.powerOnFailed), at: now)
     }
 
     /// The controller answers with another address than the adapter's, which counts as absent.
     mutating func addressChanged(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
         guard options.mode != .off else { return [] }
-        let (trouble, report) = (Trouble.otherAddress(problem), Action.report(.problem(problem)))
+        let (trouble, report) = (Trouble.otherAddress(problem), Action.report(.init(.problem(problem))))
         switch state {
         case .resting(.otherAddress, let until): state = .resting(trouble, until: until)
         case .well, .checking, .probing, .resting: return [report] + begin(trouble, at: now)
@@ -191,7 +191,7 @@ struct HealthStateMachine: Hashable {
         case .probing(let problem, _):
             guard isAnswered else { return begin(.noAnswer(problem), at: now) }
             // The kernel resets a controller after a hardware error, which ends the scan without a report.
-            if case .hardwareError = problem, watch != nil, options.mode == .recover {
+            if problem.hardwareErrorCode != nil, watch != nil, options.mode == .recover {
                 return perform(.restartScan, for: .silence(problem))
             }
             return end(nil)
@@ -200,7 +200,7 @@ struct HealthStateMachine: Hashable {
                 state = .well
                 return []
             }
-            return [.report(.problem(problem))] + begin(.noAnswer(problem), at: now)
+            return [.report(.init(.problem(problem)))] + begin(.noAnswer(problem), at: now)
         case .proving(.noAnswer(let problem), let step, _):
             return isAnswered ? end(step) : next(after: step, .noAnswer(problem), at: now)
         default: return []
@@ -221,7 +221,7 @@ struct HealthStateMachine: Hashable {
         if case .silence = trouble { spared += own }
         guard spared == 0 else {
             state = .resting(trouble, until: now.advanced(by: Self.linksRest))
-            return [.report(.waitingForLinks(spared))]
+            return [.report(.init(.waitingForLinks(spared)))]
         }
         return perform(step, for: trouble)
     }
@@ -232,9 +232,9 @@ struct HealthStateMachine: Hashable {
         if isWithdrawn {
             (state, isWithdrawn) = (.well, false)
             watch?.beginAnew(at: now)
-            return failure.map { [.report(.failed(step, $0))] } ?? []
+            return failure.map { [.report(.init(.failed(step, $0)))] } ?? []
         }
-        if let failure { return [.report(.failed(step, failure))] + next(after: step, trouble, at: now) }
+        if let failure { return [.report(.init(.failed(step, failure)))] + next(after: step, trouble, at: now) }
         switch trouble {
         case .silence:
             guard watch != nil else { return end(step) }
@@ -298,8 +298,8 @@ struct HealthStateMachine: Hashable {
         guard let deadline, deadline <= now else { return [] }
         switch state {
         case .well:
-            let problem = RadioProblem.silent(watch?.last.duration(to: now) ?? .zero)
-            return [.report(.problem(problem))] + begin(.silence(problem), at: now)
+            let problem = RadioProblem(.silent(watch?.last.duration(to: now) ?? .zero))
+            return [.report(.init(.problem(problem)))] + begin(.silence(problem), at: now)
         case .proving(let trouble, let step, _): return next(after: step, trouble, at: now)
         case .resting(.noAnswer(let problem), _) where isReady:
             // It may answer again by now.
@@ -307,7 +307,7 @@ struct HealthStateMachine: Hashable {
             return [.probe]
         case .resting(let trouble, _): return begin(trouble, at: now)
         case .probing(let problem, _): return begin(.noAnswer(problem), at: now)
-        case .checking(let problem, _): return [.report(.problem(problem))] + begin(.noAnswer(problem), at: now)
+        case .checking(let problem, _): return [.report(.init(.problem(problem)))] + begin(.noAnswer(problem), at: now)
         case .counting, .performing: return []
         }
     }
@@ -333,7 +333,11 @@ struct HealthStateMachine: Hashable {
 
     /// Whether the adapter may be temporarily unavailable: by a step, or by the kernel's own after a hardware error.
     var takesAdapterAway: Bool {
-        if case .probing(.hardwareError, _) = state { options.mode == .recover } else { isPerforming }
+        if case .probing(let problem, _) = state, problem.hardwareErrorCode != nil {
+            options.mode == .recover
+        } else {
+            isPerforming
+        }
     }
 
     /// Whether an unavailable adapter returns if the recovery succeeds.
@@ -363,7 +367,7 @@ struct HealthStateMachine: Hashable {
 
     private mutating func perform(_ step: RecoveryStep, for trouble: Trouble) -> [Action] {
         state = .performing(trouble, step)
-        return [.report(.began(step)), .perform(step)]
+        return [.report(.init(.began(step))), .perform(step)]
     }
 
     private mutating func next(after step: RecoveryStep, _ trouble: Trouble, at now: KernelInstant) -> [Action] {
@@ -377,13 +381,13 @@ struct HealthStateMachine: Hashable {
         exhaustedCount += 1
         state = .resting(trouble, until: now.advanced(by: delay))
         guard options.mode == .recover else { return [] }
-        return [.report(.gaveUp(.radioFailure(trouble.problem), retryAfter: delay))]
+        return [.report(.init(.gaveUp(.radioFailure(trouble.problem), retryAfter: delay)))]
     }
 
     /// The problem is over; `step` has helped.
     private mutating func end(_ step: RecoveryStep?) -> [Action] {
         (state, exhaustedCount) = (.well, 0)
-        return [.report(.recovered(step))]
+        return [.report(.init(.recovered(step)))]
     }
 }
 
@@ -392,7 +396,7 @@ extension BluetoothError {
     static func radioFailure(_ problem: RadioProblem) -> BluetoothError {
         var remedy =
             "Unplug it and plug it in again, or restart the machine; see also: ble doctor; sudo dmesg | grep -i bluetooth"
-        if case .addressChanged = problem { remedy = addressRemedy }
+        if problem.otherAddress != nil { remedy = addressRemedy }
         return BluetoothError(
             .failed, .init("recover the adapter"), "The adapter does not recover: \(problem).", remedy: remedy)
     }

@@ -72,8 +72,8 @@ final class RadioHealth {
             call.succeed(isAnswered)
         }
         let isAnswered = try await call.value(operation, timeout: .seconds(10), on: loop)
-        if case .good = machine.health, !isAnswered {
-            return .suspect(.unanswered(command: HCIReadLocalVersionInformation.definition.name))
+        if machine.health == .good, !isAnswered {
+            return .init(.suspect(.init(.unanswered(command: HCIReadLocalVersionInformation.definition.name))))
         }
         return machine.health
     }
@@ -105,7 +105,7 @@ final class RadioHealth {
     }
 
     /// A device does not respond, or its link accepts nothing.
-    func linkStalled(_ peer: BluetoothAddress) { noticed(.linkStalled(peer), isCertain: false) }
+    func linkStalled(_ peer: BluetoothAddress) { noticed(.init(.linkStalled(peer)), isCertain: false) }
 
     /// The error of an attempt to reach a device. The controller may be why it was not answered: that is checked, and an error
     /// that says so replaces one that asks for the device while it is known.
@@ -126,7 +126,7 @@ final class RadioHealth {
 
     /// The controller answers with another address than the adapter's.
     func addressChanged(from own: BluetoothAddress, to other: BluetoothAddress) {
-        run(machine.addressChanged(.addressChanged(from: own, to: other), at: loop.now))
+        run(machine.addressChanged(.init(.addressChanged(from: own, to: other)), at: loop.now))
     }
 
     /// The controller that answered with another address was unplugged.

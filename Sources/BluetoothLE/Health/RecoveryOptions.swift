@@ -36,26 +36,45 @@ public struct RecoveryOptions: Hashable, Sendable {
     }
 }
 
-/// An event of an adapter's health.
-public enum HealthEvent: Sendable {
-    /// Something is wrong.
-    case problem(RadioProblem)
-    /// A step of the recovery begins.
-    case began(RecoveryStep)
-    /// A step could not be carried out; the next one follows.
-    case failed(RecoveryStep, BluetoothError)
-    /// The radio works again; the step is the one that has helped, nil if none was needed.
-    case recovered(RecoveryStep?)
-    /// No step is carried out for now, as it would end this number of links.
-    case waitingForLinks(Int)
-    /// No step has helped. The error has what a person can do; the steps are repeated after the delay.
-    case gaveUp(BluetoothError, retryAfter: Duration)
+/// An event of an adapter's health. An open set: each property is one thing that may happen, nil for the others.
+public struct HealthEvent: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case problem(RadioProblem)
+        case began(RecoveryStep)
+        case failed(RecoveryStep, BluetoothError)
+        case recovered(RecoveryStep?)
+        case waitingForLinks(Int)
+        case gaveUp(BluetoothError, retryAfter: Duration)
+    }
+
+    package let kind: Kind
+
+    package init(_ kind: Kind) { self.kind = kind }
+
+    /// What is wrong.
+    public var problem: RadioProblem? { if case .problem(let problem) = kind { problem } else { nil } }
+    /// The step of the recovery that begins.
+    public var began: RecoveryStep? { if case .began(let step) = kind { step } else { nil } }
+    /// The step that could not be carried out, and why; the next one follows.
+    public var failed: (step: RecoveryStep, error: BluetoothError)? {
+        if case .failed(let step, let error) = kind { (step, error) } else { nil }
+    }
+    /// Whether the radio works again.
+    public var isRecovered: Bool { if case .recovered = kind { true } else { false } }
+    /// The step after which the radio works again; nil also if none was needed.
+    public var helpfulStep: RecoveryStep? { if case .recovered(let step) = kind { step } else { nil } }
+    /// The number of links for which the recovery waits, as a step would end them.
+    public var waitingForLinks: Int? { if case .waitingForLinks(let count) = kind { count } else { nil } }
+    /// No step has helped: what a person can do, and the delay after which the steps are repeated.
+    public var gaveUp: (error: BluetoothError, retryAfter: Duration)? {
+        if case .gaveUp(let error, let delay) = kind { (error, delay) } else { nil }
+    }
 }
 
 extension HealthEvent: CustomStringConvertible {
     /// The event in words.
     public var description: String {
-        switch self {
+        switch kind {
         case .problem(let problem): "\(problem)"
         case .began(let step): "trying to \(step)"
         case .failed(let step, let error): "could not \(step): \(error.message)"
@@ -68,30 +87,39 @@ extension HealthEvent: CustomStringConvertible {
     }
 }
 
-/// The health of an adapter.
-public enum AdapterHealth: Sendable {
-    /// Nothing is wrong, as far as it is known.
-    case good
-    /// Something is wrong, and being looked into.
-    case suspect(RadioProblem)
-    /// A step of the recovery is under way, or has been carried out and must prove itself.
-    case recovering(RadioProblem, RecoveryStep)
-    /// No step has helped so far.
-    case failed(RadioProblem)
+/// The health of an adapter. An open set: compare with ``good``, or ask for the ``problem``.
+public struct AdapterHealth: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case good
+        case suspect(RadioProblem)
+        case recovering(RadioProblem, RecoveryStep)
+        case failed(RadioProblem)
+    }
 
-    /// The problem; nil if there is none.
-    var problem: RadioProblem? {
-        switch self {
+    package let kind: Kind
+
+    package init(_ kind: Kind) { self.kind = kind }
+
+    /// Nothing is wrong, as far as it is known.
+    public static let good = AdapterHealth(.good)
+
+    /// The problem that is being looked into or recovered from; nil if there is none.
+    public var problem: RadioProblem? {
+        switch kind {
         case .good: nil
         case .suspect(let problem), .recovering(let problem, _), .failed(let problem): problem
         }
     }
+    /// The step of the recovery that is under way, or has been carried out and must prove itself; nil if there is none.
+    public var step: RecoveryStep? { if case .recovering(_, let step) = kind { step } else { nil } }
+    /// Whether no step has helped so far.
+    public var hasFailed: Bool { if case .failed = kind { true } else { false } }
 }
 
 extension AdapterHealth: CustomStringConvertible {
     /// The health in words, such as `good`.
     public var description: String {
-        switch self {
+        switch kind {
         case .good: "good"
         case .suspect(let problem): "suspect: \(problem)"
         case .recovering(let problem, let step): "recovering: \(problem); trying to \(step)"

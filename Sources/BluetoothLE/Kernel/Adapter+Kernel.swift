@@ -75,7 +75,7 @@ extension Adapter {
     }
 
     /// A stream of the machine's adapters as they appear, change and disappear, beginning with
-    /// `AdapterChange.added(_:)` for each present one. Needs no privilege.
+    /// an addition for each present one. Needs no privilege.
     ///
     /// Leaving the loop ends the stream and nothing else. It throws `.overflow` when 1024 changes wait for the
     /// consumer, and an error when the kernel's management interface ends. The release of a radio switch is reported at

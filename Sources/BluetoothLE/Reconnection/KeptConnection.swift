@@ -10,19 +10,35 @@ import BluetoothGATT
 /// ``disconnect(timeout:)``, with its last reference, when the policy gives up, or when the central is closed; its link
 /// ends as well.
 public final class KeptConnection: Sendable {
-    /// An event of the device's connection.
-    public enum Event: Sendable {
-        /// A connection attempt begins: the n-th since the last link, from 1.
-        case connecting(attempt: Int)
-        /// The link is up, and the subscriptions are restored.
-        case connected(Connection)
-        /// The link has ended.
-        case disconnected(BluetoothError)
-        /// An attempt has failed; the next one follows after the delay.
-        case failed(BluetoothError, retryAfter: Duration)
-        /// The adapter is off, blocked or absent, or has no room for another link (`.linkLimitReached`); the next attempt
-        /// follows when it is back, or when a link ends.
-        case waitingForAdapter(BluetoothError)
+    /// An event of the device's connection. An open set: each property is one thing that may happen, nil for the others.
+    public struct Event: Sendable {
+        package enum Kind: Sendable {
+            case connecting(attempt: Int)
+            case connected(Connection)
+            case disconnected(BluetoothError)
+            case failed(BluetoothError, retryAfter: Duration)
+            case waitingForAdapter(BluetoothError)
+        }
+
+        package let kind: Kind
+
+        init(_ kind: Kind) { self.kind = kind }
+
+        /// The number of the connection attempt that begins: the n-th since the last link, from 1.
+        public var connecting: Int? { if case .connecting(let attempt) = kind { attempt } else { nil } }
+        /// The link that is up, with the subscriptions restored.
+        public var connected: Connection? { if case .connected(let connection) = kind { connection } else { nil } }
+        /// The reason for the end of the link.
+        public var disconnected: BluetoothError? { if case .disconnected(let reason) = kind { reason } else { nil } }
+        /// The reason for which an attempt has failed; the next one follows after the delay.
+        public var failed: (error: BluetoothError, retryAfter: Duration)? {
+            if case .failed(let error, let delay) = kind { (error, delay) } else { nil }
+        }
+        /// The reason for which the adapter is waited for: it is off, blocked or absent, or has no room for another link
+        /// (`.linkLimitReached`); the next attempt follows when it is back, or when a link ends.
+        public var waitingForAdapter: BluetoothError? {
+            if case .waitingForAdapter(let reason) = kind { reason } else { nil }
+        }
     }
 
     /// An element of a subscription that outlives links.

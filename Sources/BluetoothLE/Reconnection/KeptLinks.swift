@@ -27,7 +27,7 @@ extension KeptLinks {
         var waitsForSlot = false
         while true {
             let attempt = progress.beginAttempt()
-            if !progress.isSilent { await report(.connecting(attempt: attempt)) }
+            if !progress.isSilent { await report(.init(.connecting(attempt: attempt))) }
             let reason: BluetoothError
             do throws(BluetoothError) {
                 let link = try await useLink(of: central, attempt: attempt, waitsForSlot: waitsForSlot)
@@ -43,11 +43,11 @@ extension KeptLinks {
             guard !Self.isFinal(reason), progress.isWorthRetrying(reason) else { return reason }
             if waitsForSlot {
                 // The next attempt waits for the end of a link, so that no delay is needed.
-                await report(.waitingForAdapter(reason))
+                await report(.init(.waitingForAdapter(reason)))
                 continue
             }
             if reason.concernsAdapter {
-                await report(.waitingForAdapter(reason))
+                await report(.init(.waitingForAdapter(reason)))
                 do throws(BluetoothError) {
                     try await central.ready(timeout: nil)
                 } catch {
@@ -56,7 +56,7 @@ extension KeptLinks {
             }
             let delay = progress.delay(at: central.loop.now, for: number)
             guard delay > .zero else { continue }
-            if !reason.concernsAdapter, !progress.isRepeated { await report(.failed(reason, retryAfter: delay)) }
+            if !reason.concernsAdapter, !progress.isRepeated { await report(.init(.failed(reason, retryAfter: delay))) }
             guard await central.loop.sleep(for: delay) else { return nil }
         }
     }

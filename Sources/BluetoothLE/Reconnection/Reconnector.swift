@@ -107,7 +107,7 @@ final class Reconnector: KeptLinks {
             await leaveLink(timeout: .zero)
             throw .cancelled(operation)
         }
-        report(.connected(connection))
+        report(.init(.connected(connection)))
         waiters.succeedAll(connection)
         return start
     }
@@ -128,7 +128,7 @@ final class Reconnector: KeptLinks {
         }
         let reason = await connection.disconnected()
         await leaveLink(timeout: .zero)
-        report(.disconnected(reason))
+        report(.init(.disconnected(reason)))
         return reason
     }
 

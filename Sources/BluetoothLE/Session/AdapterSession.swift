@@ -144,7 +144,7 @@ package actor AdapterSession: LoopActor {
 
     private func followHealth() {
         _ = health.followers.add { [weak scanner, weak host, stateSource] event in
-            switch event {
+            switch event.kind {
             // A controller that has lost the scan may have lost more.
             case .recovered(.restartScan): host?.adapterChanged(.forgetful)
             case .gaveUp(let reason, _) where !stateSource.value.isReady:

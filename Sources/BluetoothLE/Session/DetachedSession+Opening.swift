@@ -56,7 +56,7 @@ extension DetachedSession {
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let channel = StreamChannel<AdapterChange>(capacity: 1024, policy: .fail, operation: operation, from: loop)
         let directory = try await provider.makeDirectory(log: Logger(label: "bluetooth.adapter"))
-        for adapter in directory.adapters { channel.send(.added(adapter)) }
+        for adapter in directory.adapters { channel.send(.init(.added, adapter)) }
         directory.receiver = channel
         let bound = LoopBound(directory, on: loop)
         return BoundedStream(channel: channel) { [loop] in

@@ -156,13 +156,14 @@ package final class PowerStateMachine: DirectoryReceiver {
     private func handle(_ change: AdapterChange) {
         let isHere = stateSource.value != .absent
         let known = adapterRecord.information
-        switch change {
-        case .removed(let adapter):
+        let adapter = change.adapter
+        switch change.kind {
+        case .removed:
             guard adapter.id == known.id else { return }
             if isHere { update(nil) } else if directory.adapter(known.id) == nil { health.replacementWasRemoved() }
-        case .changed(let adapter):
+        case .changed:
             if isHere, adapter.id == known.id { update(adapter) }
-        case .added(let adapter):
+        case .added:
             guard !isHere else { return }
             if isThisOne(adapter) {
                 update(adapter)

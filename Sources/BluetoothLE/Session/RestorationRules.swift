@@ -24,7 +24,7 @@ struct RestorationRules: Hashable {
     /// Records a change of state, caused by a step of the recovery or not.
     mutating func stateChanged(from before: AdapterState, to now: AdapterState, byRecovery isRecovery: Bool = false) {
         if isRecovery, before == .poweredOn { isTakenByRecovery = true }
-        switch now {
+        switch now.kind {
         case .poweredOn: (isMeantOn, isSwitchedOffHere, isTakenByRecovery) = (true, false, false)
         case .poweredOff, .lowEnergyOff:
             if isTakenByRecovery { return }
@@ -43,7 +43,7 @@ struct RestorationRules: Hashable {
 
     /// Returns whether this program must act for the adapter to be ready.
     func isNeeded(in state: AdapterState, hidesAddress: Bool) -> Bool {
-        switch state {
+        switch state.kind {
         case .poweredOff: isMeantOn && mayPowerOn
         case .lowEnergyOff: isMeantOn
         // After hotplug another program may have powered it on, without the requested privacy.

@@ -20,15 +20,24 @@ import Synchronization
 /// is reported once, and everything else continues. The file is complete after ``close()``; a trace that is released
 /// also writes its remaining packets and closes its file. An adapter retains the trace that it was opened with.
 public final class PacketTrace: Sendable {
-    /// The source of the packets.
-    public enum Source: String, Sendable {
+    /// The source of the packets. An open set: switch with a default.
+    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name of the source.
+        public let rawValue: String
+
+        /// Creates a source by name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name of the source.
+        public var description: String { rawValue }
+
         /// The kernel's monitor channel (`HCI_CHANNEL_MONITOR`): all packets of all adapters, decrypted. Needs
         /// CAP_NET_RAW, and that the caller has it: it is root, or the capability is ambient. A program file with
         /// capabilities (`AT_SECURE`) would show its caller the links of others.
-        case monitor
+        public static let monitor = Source(rawValue: "monitor")
         /// The PDUs of this program's own sockets. ATT and L2CAP packets are wrapped in ACL data between synthetic
         /// events of connection and disconnection; of HCI and management there is only this program's traffic.
-        case synthesised
+        public static let synthesised = Source(rawValue: "synthesised")
     }
 
     /// The source of the packets.

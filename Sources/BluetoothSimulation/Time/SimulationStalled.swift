@@ -2,12 +2,18 @@ import BluetoothLoop
 
 /// A simulation has stalled: the event that the program waits for will never happen.
 public struct SimulationStalled: Error, Sendable, CustomStringConvertible {
-    /// The reason for stalling.
-    public enum Reason: Sendable, Equatable {
+    /// The reason for stalling. An open set: switch with a default.
+    public struct Reason: Hashable, Sendable {
+        package enum Kind: Hashable, Sendable {
+            case nothingScheduled, limitReached
+        }
+
+        package let kind: Kind
+
         /// Nothing is ready and nothing has a deadline.
-        case nothingScheduled
+        public static let nothingScheduled = Self(kind: .nothingScheduled)
         /// The limit of virtual time was reached.
-        case limitReached
+        public static let limitReached = Self(kind: .limitReached)
     }
 
     /// The reason for stalling.

@@ -294,7 +294,7 @@ actor Radio: LoopActor {
     func settle() {
         guard let adapter else { return }
         if adapter.state != .absent { following.absenceTimer = nil }
-        switch adapter.state {
+        switch adapter.state.kind {
         case .poweredOn:
             if let obstacle = following.obstacles.central { log.warning("\(obstacle)") }
             set(following.obstacles.central == nil ? .poweredOn : .unauthorized)

@@ -4,7 +4,7 @@ import Foundation
 extension BluetoothError {
     /// The error as delegates receive it.
     var coreBluetooth: any Error {
-        if case .attribute(let code)? = cause, let code = CBATTError.Code(rawValue: Int(code.rawValue)) {
+        if let code = cause?.attributeErrorCode, let code = CBATTError.Code(rawValue: Int(code.rawValue)) {
             return CBATTError(code)
         }
         return CBError(coreBluetoothCode, userInfo: [NSLocalizedDescriptionKey: message])

@@ -130,7 +130,7 @@ import Testing
 
     @Test("every kind of problem has a description of its own")
     func words() {
-        let reasons = DatabaseProblem.Reason.allCases
+        let reasons = DatabaseProblem.Reason.Kind.allCases.map { DatabaseProblem.Reason($0) }
         let texts = reasons.map {
             "\(DatabaseProblem($0, .characteristic, at: 5, declared: AttributeHandleRange(start: 0, end: 0), uuid: 0x2A19))"
         }

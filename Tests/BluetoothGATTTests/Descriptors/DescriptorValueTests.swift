@@ -54,6 +54,29 @@ import Testing
         #expect(value.uuid == BluetoothUUID(uuid))
     }
 
+    /// The properties that have a value.
+    private static func properties(_ value: DescriptorValue) -> [String] {
+        let all: [(String, Any?)] = [
+            ("2900", value.extendedProperties), ("2901", value.userDescription), ("2902", value.clientConfiguration),
+            ("2903", value.serverConfiguration), ("2904", value.presentationFormat), ("2905", value.aggregateFormat),
+            ("2906", value.validRange), ("2907", value.externalReportReference), ("2908", value.reportReference),
+            ("2909", value.numberOfDigitals), ("290A", value.valueTrigger),
+            ("290B", value.environmentalSensingConfiguration), ("290C", value.environmentalSensingMeasurement),
+            ("290D", value.environmentalSensingTrigger), ("290E", value.timeTrigger),
+            ("290F", value.transportBlockData),
+        ]
+        return all.filter { $0.1 != nil }.map(\.0)
+    }
+
+    @Test("the property of the descriptor has the value, and no other", arguments: vectors)
+    func property(uuid: UInt16, bytes: String, text: String) {
+        let value = DescriptorValue(hex(bytes), of: BluetoothUUID(uuid))
+        // Without the format of its descriptor a value is shown as the UUID and the bytes.
+        let isOther = text.hasPrefix("\(BluetoothUUID(uuid)): ")
+        #expect(Self.properties(value) == (isOther ? [] : ["\(BluetoothUUID(uuid))"]))
+        #expect(value.isDecoded == !isOther && value.bytes == hex(bytes))
+    }
+
     @Test("no truncation and no single-byte change does harm", arguments: vectors)
     func mutated(uuid: UInt16, bytes: String, text: String) {
         for mutation in mutations(of: hex(bytes)) {
@@ -95,7 +118,7 @@ import Testing
         let format = PresentationFormat(
             format: .sint16, exponent: -2, unit: 0x272F, namespace: .bluetoothSIG, valueDescription: 0x010C)
         #expect(format.bytes == hex("0E FE 2F27 01 0C01"))
-        #expect(DescriptorValue(format.bytes, of: .characteristicPresentationFormat) == .presentationFormat(format))
+        #expect(DescriptorValue(format.bytes, of: .characteristicPresentationFormat).presentationFormat == format)
         #expect(PresentationFormat(format: .uint8, unit: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8").unitName == nil)
         #expect(PresentationFormat(format: .uint8, unit: 0x26FF).unitName == nil)
         #expect(PresentationFormat(format: .uint8, unit: 0x27BB).unitName == nil)

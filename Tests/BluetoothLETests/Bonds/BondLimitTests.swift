@@ -94,11 +94,8 @@ import Testing
             let changes = await adapter.bondChanges()
             let follower = fixture.base.begin {
                 for try await change in changes {
-                    switch change {
-                    case .refused(let peer): fixture.refused.add(peer)
-                    case .displaced(let peer, _): fixture.displaced.add(peer)
-                    default: break
-                    }
+                    if let peer = change.refused { fixture.refused.add(peer) }
+                    if let (peer, _) = change.displaced { fixture.displaced.add(peer) }
                 }
             }
             try await body(fixture)

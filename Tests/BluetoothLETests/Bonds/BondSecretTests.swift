@@ -47,14 +47,14 @@ import BluetoothLE
         dump(bond, to: &dumped)
         dump([bond.identity: bond], to: &dumped)
         dump(bond.longTermKeys, to: &dumped)
-        dump(BondChange.stored(bond), to: &dumped)
+        dump(BondChange(.stored(bond)), to: &dumped)
         let own = LocalIdentity(
             staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(1))
         dump(own, to: &dumped)
         for text in [
             "\(own)", String(reflecting: own), "\(ManagementSetPrivacy(.on, own.identityResolvingKey))",
             "\(bond)", String(reflecting: bond), "\([bond])", "\(Optional(bond) as Any)", "\(bond.longTermKeys)",
-            "\(BondChange.stored(bond))", dumped,
+            "\(BondChange(.stored(bond)))", dumped,
             "\(BondStatus.failed(BluetoothError(.failed, .init("x", peer: bond.identity), "y")))",
         ] {
             #expect(Self.isSecretKept(text, Self.keys), "\(text)")

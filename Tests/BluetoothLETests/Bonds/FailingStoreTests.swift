@@ -52,10 +52,7 @@ import Testing
             await central.close()
             store.isUnreadable.withLock { $0 = true }
             let second = try await fixture.central.open()
-            guard case .failed = await second.bondStatus else {
-                Issue.record("the bonds were read")
-                return
-            }
+            #expect(await second.bondStatus.failure != nil)
             #expect(fixture.central.kernel.longTermKeys(adapter: 0).count == 1)
             // Whether the device is bonded is not known.
             let peer = BondFixture.peripheralAddress

@@ -235,7 +235,7 @@ import Testing
             // Without any it waits.
             for index in 0...1 { fixture.kernel.unplug(UInt16(index)) }
             var events = await kept.events().makeAsyncIterator()
-            while let event = try await events.next() { if case .waitingForAdapter = event { break } }
+            while let event = try await events.next() { if event.waitingForAdapter != nil { break } }
             var controller = SimulatedController()
             controller.address = fixture.address(1)
             _ = fixture.kernel.plug(controller)

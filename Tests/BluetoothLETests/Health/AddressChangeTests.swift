@@ -15,7 +15,7 @@ import Testing
     /// Waits for the notice; returns both addresses.
     private static func notice(_ events: BoundedStream<HealthEvent>) async throws -> [BluetoothAddress] {
         for try await event in events {
-            if case .problem(.addressChanged(let own, let other)) = event { return [own, other] }
+            if case .addressChanged(let own, let other)? = event.problem?.kind { return [own, other] }
         }
         return []
     }
@@ -62,8 +62,8 @@ import Testing
             var steps: [RecoveryStep] = []
             var end: BluetoothError?
             for try await event in listening.events {
-                if case .began(let step) = event { steps.append(step) }
-                guard case .gaveUp(let error, _) = event else { continue }
+                if let step = event.began { steps.append(step) }
+                guard let (error, _) = event.gaveUp else { continue }
                 end = error
                 break
             }

@@ -23,8 +23,8 @@ import Testing
 
             fixture.kernel.setFault(fault, adapter: 0)
             for try await event in events {
-                guard case .recovered(let helped) = event else { continue }
-                #expect(helped == step)
+                guard event.isRecovered else { continue }
+                #expect(event.helpfulStep == step)
                 break
             }
             try await fixture.radio.sleep(for: .seconds(60))
@@ -42,8 +42,8 @@ import Testing
             #expect(try await station.waitUntilAlive(within: .seconds(10), limit: .seconds(60)))
             fixture.kernel.forgetState(adapter: 0)
             for try await event in events {
-                guard case .recovered(let helped) = event else { continue }
-                #expect(helped == .restartScan)
+                guard event.isRecovered else { continue }
+                #expect(event.helpfulStep == .restartScan)
                 break
             }
             try await fixture.radio.sleep(for: .seconds(120))

@@ -24,13 +24,19 @@ struct HealthScript {
         case .probe: "probe"
         case .countLinks: "count"
         case .perform(let step): "do \(step)"
-        case .report(.problem(let problem)): "problem: \(problem)"
-        case .report(.began): "began"
-        case .report(.failed(let step, _)): "failed \(step)"
-        case .report(.recovered(let step)): "recovered by \(step.map { "\($0)" } ?? "itself")"
-        case .report(.waitingForLinks(let count)): "waiting for \(count)"
         case .setTimer: "look sooner"
-        case .report(.gaveUp(_, let delay)): "gave up for \(Int(delay / .seconds(1))) s"
+        case .report(let event): words(event)
+        }
+    }
+
+    private static func words(_ event: HealthEvent) -> String {
+        switch event.kind {
+        case .problem(let problem): "problem: \(problem)"
+        case .began: "began"
+        case .failed(let step, _): "failed \(step)"
+        case .recovered(let step): "recovered by \(step.map { "\($0)" } ?? "itself")"
+        case .waitingForLinks(let count): "waiting for \(count)"
+        case .gaveUp(_, let delay): "gave up for \(Int(delay / .seconds(1))) s"
         }
     }
 

@@ -101,11 +101,11 @@ import Testing
 
     @Test func aMissingAnswerIsTested() {
         var script = HealthScript(isScanning: false)
-        script.run(script.machine.noticed(.unanswered(command: "Reset"), at: script.now), isAnswered: true)
+        script.run(script.machine.noticed(.init(.unanswered(command: "Reset")), at: script.now), isAnswered: true)
         #expect(
             script.said == ["problem: the controller did not answer Reset", "probe", "recovered by itself"])
         script.said = []
-        script.run(script.machine.noticed(.unanswered(command: "Reset"), at: script.now), own: 1)
+        script.run(script.machine.noticed(.init(.unanswered(command: "Reset")), at: script.now), own: 1)
         // A probe that fails as well: own links are lost anyway.
         #expect(
             script.said.prefix(5) == [
@@ -115,11 +115,11 @@ import Testing
         #expect(script.said.last == "gave up for 3600 s")
         // Problems that the steps themselves cause are none.
         var performing = HealthScript(isScanning: false)
-        performing.take(performing.machine.noticed(.unanswered(command: "Reset"), at: KernelInstant(seconds: 0)))
+        performing.take(performing.machine.noticed(.init(.unanswered(command: "Reset")), at: KernelInstant(seconds: 0)))
         performing.take(performing.machine.probed(isAnswered: false, at: KernelInstant(seconds: 5)))
         performing.take(performing.machine.counted(own: 0, others: 0, at: KernelInstant(seconds: 5)))
         performing.said = []
-        performing.take(performing.machine.noticed(.unanswered(command: "Reset"), at: KernelInstant(seconds: 6)))
+        performing.take(performing.machine.noticed(.init(.unanswered(command: "Reset")), at: KernelInstant(seconds: 6)))
         #expect(performing.said == [])
         performing.take(performing.machine.performed(.powerCycle, nil, at: KernelInstant(seconds: 7)))
         performing.take(performing.machine.probed(isAnswered: true, at: KernelInstant(seconds: 8)))
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func aLinkThatTakesNothingIsTheControllersFaultOnlyIfThatIsSilent() {
-        let problem = RadioProblem.linkStalled(.zero)
+        let problem = RadioProblem(.linkStalled(.zero))
         var script = HealthScript()
         script.run(script.machine.suspected(problem, at: script.now), isAnswered: true)
         #expect(script.said == ["probe"])
@@ -142,7 +142,7 @@ import Testing
         script = HealthScript()
         script.take(script.machine.suspected(problem, at: script.now))
         #expect(!script.machine.keepsScans(at: script.now))
-        script.take(script.machine.noticed(.unanswered(command: "Reset"), at: script.now))
+        script.take(script.machine.noticed(.init(.unanswered(command: "Reset")), at: script.now))
         script.take(script.machine.probed(isAnswered: false, at: script.now))
         #expect(
             script.said == ["probe", "problem: \(problem)", "problem: the controller did not answer Reset", "count"])
@@ -161,7 +161,7 @@ import Testing
         script.wait()
         #expect(script.machine.keepsScans(at: script.now))
         script.said = []
-        script.run(script.machine.noticed(.unanswered(command: "Enable"), at: script.now), isAnswered: true)
+        script.run(script.machine.noticed(.init(.unanswered(command: "Enable")), at: script.now), isAnswered: true)
         #expect(
             script.said == [
                 "problem: the controller did not answer Enable", "count", "began", "do power the adapter off and on",
@@ -177,10 +177,10 @@ import Testing
 
     @Test func anAdapterThatSomebodyHasPoweredOffIsLeftAlone() {
         var script = HealthScript()
-        script.take(script.machine.noticed(.unanswered(command: "Enable"), at: script.now))
+        script.take(script.machine.noticed(.init(.unanswered(command: "Enable")), at: script.now))
         script.take(script.machine.adapterChanged(isReady: false, at: script.now))
         #expect(script.machine.state == .well)
-        script.take(script.machine.noticed(.hardwareError(code: 1), at: script.now))
+        script.take(script.machine.noticed(.init(.hardwareError(code: 1)), at: script.now))
         #expect(!script.machine.keepsScans(at: script.now))
         // Also between the steps, and while none is carried out for a time.
         for count in 1...6 {
@@ -224,7 +224,7 @@ import Testing
     @Test func aHardwareErrorRestartsTheScan() {
         var script = HealthScript()
         script.hear(every: 1, 10)
-        script.run(script.machine.noticed(.hardwareError(code: 0x42), at: script.now), isAnswered: true)
+        script.run(script.machine.noticed(.init(.hardwareError(code: 0x42)), at: script.now), isAnswered: true)
         #expect(
             script.said == [
                 "problem: the controller reported a hardware error (0x42)", "probe", "began", "do restart the scan",
@@ -232,7 +232,8 @@ import Testing
         script.hear(every: 1, 1)
         #expect(script.said.last == "recovered by restart the scan")
         var idle = HealthScript(isScanning: false)
-        idle.run(idle.machine.noticed(.hardwareError(code: 0x42), at: KernelInstant(seconds: 0)), isAnswered: true)
+        idle.run(
+            idle.machine.noticed(.init(.hardwareError(code: 0x42)), at: KernelInstant(seconds: 0)), isAnswered: true)
         #expect(idle.said.last == "recovered by itself")
     }
 
@@ -241,7 +242,7 @@ import Testing
     func theKernelResetsTheControllerLate(_ seconds: Double, _ isReset: Bool) {
         var script = HealthScript()
         script.hear(every: 1, 10)
-        script.run(script.machine.noticed(.hardwareError(code: 0x42), at: script.now), isAnswered: true)
+        script.run(script.machine.noticed(.init(.hardwareError(code: 0x42)), at: script.now), isAnswered: true)
         script.hear(every: seconds, 1)
         #expect(script.said.last == "recovered by restart the scan")
         script.take(script.machine.adapterChanged(isReady: false, at: script.now))
@@ -251,13 +252,13 @@ import Testing
         #expect((script.said.last == "do restart the scan") == isReset)
         // One that stays closed is recovered like one that does not answer.
         var closed = HealthScript(isScanning: false)
-        closed.run(closed.machine.noticed(.hardwareError(code: 0x42), at: closed.now), isAnswered: true)
+        closed.run(closed.machine.noticed(.init(.hardwareError(code: 0x42)), at: closed.now), isAnswered: true)
         closed.take(closed.machine.adapterChanged(isReady: false, at: closed.now))
         closed.wait()
         #expect(closed.said.contains("do power the adapter off and on"))
         // The answer is read after the power-off.
         var late = HealthScript()
-        late.take(late.machine.noticed(.hardwareError(code: 0x42), at: late.now))
+        late.take(late.machine.noticed(.init(.hardwareError(code: 0x42)), at: late.now))
         late.take(late.machine.adapterChanged(isReady: false, at: late.now))
         late.run(late.machine.probed(isAnswered: true, at: late.now))
         late.hear(every: 0, 1)
@@ -266,7 +267,7 @@ import Testing
         #expect(late.said.last == "do restart the scan")
         // The program has powered it off.
         var withdrawn = HealthScript()
-        withdrawn.run(withdrawn.machine.noticed(.hardwareError(code: 0x42), at: withdrawn.now), isAnswered: true)
+        withdrawn.run(withdrawn.machine.noticed(.init(.hardwareError(code: 0x42)), at: withdrawn.now), isAnswered: true)
         withdrawn.machine.withdraw(at: withdrawn.now)
         withdrawn.take(withdrawn.machine.adapterChanged(isReady: false, at: withdrawn.now))
         #expect(!withdrawn.machine.willRestoreAdapter)
@@ -277,7 +278,7 @@ import Testing
         var script = HealthScript(RecoveryOptions(mode: mode))
         script.hear(every: 1, 10)
         script.wait()
-        script.run(script.machine.noticed(.hardwareError(code: 1), at: script.now), isAnswered: true)
+        script.run(script.machine.noticed(.init(.hardwareError(code: 1)), at: script.now), isAnswered: true)
         #expect(!script.said.contains { $0.hasPrefix("do") })
         #expect(script.said.contains { $0.hasPrefix("problem: no adv") } == (mode == .reportOnly))
     }
@@ -306,13 +307,13 @@ import Testing
                 now = now.advanced(by: .milliseconds(Int.random(in: 0..<40_000, using: &generator)))
                 let actions: [HealthStateMachine.Action]
                 switch Int.random(in: 0..<14, using: &generator) {
-                case 13: actions = machine.addressChanged(.addressChanged(from: .zero, to: .zero), at: now)
+                case 13: actions = machine.addressChanged(.init(.addressChanged(from: .zero, to: .zero)), at: now)
                 case 12: actions = machine.replacementWasRemoved()
                 case 11: actions = machine.restorationFailed(at: now)
-                case 10: actions = machine.suspected(.linkStalled(.zero), at: now)
+                case 10: actions = machine.suspected(.init(.linkStalled(.zero)), at: now)
                 case 0: actions = machine.scanChanged(isOn: .random(using: &generator), at: now)
                 case 1: actions = machine.heard(at: now)
-                case 2: actions = machine.noticed(.hardwareError(code: 1), at: now)
+                case 2: actions = machine.noticed(.init(.hardwareError(code: 1)), at: now)
                 case 3: actions = machine.probed(isAnswered: .random(using: &generator), at: now)
                 case 4: actions = machine.counted(own: .random(in: 0...1, using: &generator), others: 0, at: now)
                 case 5:

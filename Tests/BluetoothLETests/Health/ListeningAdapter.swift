@@ -35,11 +35,8 @@ extension BoundedStream<HealthEvent> {
     func steps() async throws -> (tried: [RecoveryStep], helped: RecoveryStep?) {
         var tried: [RecoveryStep] = []
         for try await event in self {
-            switch event {
-            case .began(let step): tried.append(step)
-            case .recovered(let step): return (tried, step)
-            default: break
-            }
+            if let step = event.began { tried.append(step) }
+            if event.isRecovered { return (tried, event.helpfulStep) }
         }
         return (tried, nil)
     }

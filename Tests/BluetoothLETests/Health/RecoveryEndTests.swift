@@ -15,7 +15,7 @@ import Testing
                 let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
                 let events = await adapter.healthEvents()
                 let scan = try await adapter.scan(ScanOptions(duplicates: .all))
-                for try await event in events { if case .began(last) = event { break } }
+                for try await event in events { if event.began == last { break } }
                 try await fixture.radio.sleep(for: .milliseconds(delay))
                 let close = fixture.begin {
                     if isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
@@ -37,7 +37,7 @@ import Testing
             let events = await adapter.healthEvents(bufferCapacity: 1000)
             fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
             _ = try? await adapter.hasExtendedAdvertising()
-            try await fixture.settle { if case .failed = await adapter.health { true } else { false } }
+            try await fixture.settle { await adapter.health.hasFailed }
             fixture.kernel.setFault(nil, adapter: 0)
             if isAsked {
                 #expect("\(try await adapter.checkHealth())" == "good")
@@ -48,11 +48,8 @@ import Testing
             var steps = 0
             var hasRecovered = false
             for try await event in events {
-                switch event {
-                case .began: steps += 1
-                case .recovered(nil): hasRecovered = true
-                default: break
-                }
+                if event.began != nil { steps += 1 }
+                if event.isRecovered, event.helpfulStep == nil { hasRecovered = true }
             }
             #expect(hasRecovered)
             // Nothing was done to a controller that answers.
@@ -71,7 +68,7 @@ import Testing
             let events = await adapter.healthEvents(bufferCapacity: 1000)
             fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
             _ = try? await adapter.hasExtendedAdvertising()
-            for try await event in events { if case .waitingForLinks = event { break } }
+            for try await event in events { if event.waitingForLinks != nil { break } }
             fixture.kernel.setFault(nil, adapter: 0)
             await link.disconnect()
             let own = try await adapter.connect(to: peripheral.address)

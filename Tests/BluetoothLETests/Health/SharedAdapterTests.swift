@@ -18,7 +18,7 @@ import Testing
             await recovering.adapter.close()
             await watched.adapter.close()
             for try await event in watched.events {
-                if case .problem(.poweredOff) = event { Issue.record("taken for another program's") }
+                if event.problem == .poweredOff { Issue.record("taken for another program's") }
             }
         }
     }
@@ -40,7 +40,7 @@ import Testing
             await one.close()
             await other.close()
             var count = 0
-            for try await event in events { if case .problem(.poweredOff) = event { count += 1 } }
+            for try await event in events { if event.problem == .poweredOff { count += 1 } }
             #expect(count == 1)
         }
     }

@@ -375,6 +375,6 @@ import Testing
 
 /// The error code for which a value was not sent; nil when it was.
 private func code(of result: Result<Void, BluetoothError>) -> ATTErrorCode? {
-    guard case .failure(let error) = result, case .attribute(let code)? = error.cause else { return nil }
+    guard case .failure(let error) = result, let code = error.cause?.attributeErrorCode else { return nil }
     return code
 }

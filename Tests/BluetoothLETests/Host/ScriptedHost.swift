@@ -49,11 +49,11 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
 
     func setPowered(_ isOn: Bool) {
         adapterInformation.activeFeatures = isOn ? [.powered, .lowEnergy] : .lowEnergy
-        adapterReceiver?.receive(.changed(.changed(adapterInformation)))
+        adapterReceiver?.receive(.changed(.init(.changed, adapterInformation)))
     }
 
-    func unplug() { adapterReceiver?.receive(.changed(.removed(adapterInformation))) }
-    func plug() { adapterReceiver?.receive(.changed(.added(adapterInformation))) }
+    func unplug() { adapterReceiver?.receive(.changed(.init(.removed, adapterInformation))) }
+    func plug() { adapterReceiver?.receive(.changed(.init(.added, adapterInformation))) }
     func tell(_ event: PairingEvent) { pairingReceiver?.receive(event) }
     func tell(_ event: HostEvent) { receiver?.receive(event) }
 

@@ -41,7 +41,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             for _ in 0..<2 {
                 ending.happen(to: fixture)
                 try await fixture.base.settle {
-                    guard case .waiting(let reason) = set.state else { return false }
+                    guard let reason = set.state.waiting else { return false }
                     return reason.code == ending.code
                 }
                 try await fixture.base.radio.sleep(for: .seconds(20))
@@ -147,7 +147,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             fixture.kernel.setRefusal(.rejected, of: .addExtendedAdvertisingParameters)
             let connection = try await fixture.connect()
-            try await fixture.base.settle { if case .waiting = set.state { true } else { false } }
+            try await fixture.base.settle { set.state.waiting != nil }
             fixture.kernel.setRefusal(nil, of: .addExtendedAdvertisingParameters)
             await connection.disconnect()
             try await fixture.base.settle { set.state == .advertising }
@@ -182,7 +182,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 #expect(error?.cause == .management(status))
                 try await fixture.base.radio.sleep(for: .seconds(1))
                 // What was there is gone with what was refused, and comes back when the kernel takes it.
-                guard case .waiting = set.state else {
+                guard set.state.waiting != nil else {
                     Issue.record("\(set.state)")
                     return
                 }

@@ -22,7 +22,7 @@ import BluetoothLE
             #expect(heard.isConnectable)
             await set.stop()
             #expect(await fixture.instances() == [])
-            guard case .ended(let reason) = set.state else {
+            guard let reason = set.state.ended else {
                 Issue.record("\(set.state)")
                 return
             }

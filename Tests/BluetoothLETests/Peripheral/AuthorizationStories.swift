@@ -37,7 +37,7 @@ import BluetoothLE
     }
 
     private static func code(_ body: () async throws -> Void) async -> ATTErrorCode? {
-        guard case .attribute(let code)? = await failure(body)?.cause else { return nil }
+        guard let code = await failure(body)?.cause?.attributeErrorCode else { return nil }
         return code
     }
 

@@ -162,7 +162,7 @@ import BluetoothLE
             try await fixture.base.radio.sleep(for: .seconds(1))
             await fixture.peripheral.close()
             #expect(await failure { _ = try await loop.value }?.code == .cancelled)
-            guard case .ended(let reason) = set.state else {
+            guard let reason = set.state.ended else {
                 Issue.record("\(set.state)")
                 return
             }

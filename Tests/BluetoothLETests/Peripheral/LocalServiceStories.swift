@@ -225,6 +225,6 @@ extension PeripheralFixture {
 extension BluetoothError {
     /// The ATT error code that the peer answered with.
     var attributeError: ATTErrorCode? {
-        if case .attribute(let code)? = cause { code } else { nil }
+        if let code = cause?.attributeErrorCode { code } else { nil }
     }
 }

@@ -112,7 +112,7 @@ import Testing
             let kept = fixture.adapter.keepConnected(to: fixture.address)
             let following = fixture.base.begin {
                 for try await event in await kept.events() {
-                    switch event {
+                    switch event.kind {
                     case .failed(let error, let delay):
                         events.withLock { $0.append("\(error.pairingFailure?.rawValue ?? "") \(delay)") }
                     case .connected: events.withLock { $0.append("connected") }
@@ -259,7 +259,7 @@ import Testing
             #expect(await link.identity == air)
             #expect(await fixture.adapter.bonds() == before)
             for try await change in changes {
-                guard case .notReplaced(own, let reason) = change else { continue }
+                guard let (identity, reason) = change.notReplaced, identity == own else { continue }
                 #expect(reason.remedy?.contains("ble bonds remove \(own)") == true)
                 break
             }
@@ -308,7 +308,9 @@ import Testing
             } else {
                 #expect(await peripheral.bonds() == before)
                 for try await change in changes {
-                    guard case .notReplaced(BondFixture.centralAddress, let reason) = change else { continue }
+                    guard let (identity, reason) = change.notReplaced, identity == BondFixture.centralAddress else {
+                        continue
+                    }
                     #expect(reason.remedy?.contains("ble bonds remove \(BondFixture.centralAddress)") == true)
                     break
                 }

@@ -175,8 +175,8 @@ import Testing
             let kept = adapter.keepConnected(to: peripherals[1].address)
             var events = await kept.events().makeAsyncIterator()
             var event = try await events.next()
-            while case .connecting? = event { event = try await events.next() }
-            guard case .waitingForAdapter(let reason)? = event else {
+            while event?.connecting != nil { event = try await events.next() }
+            guard let reason = event?.waitingForAdapter else {
                 Issue.record("\(String(describing: event))")
                 return
             }

@@ -52,7 +52,7 @@ enum AdaptersPage {
         print(await adapter.health)  // good
         for try await event in events {
             print(event)  // no advertisement was received for 30 s; trying to restart the scan; recovered after …
-            if case .gaveUp = event { break }
+            if event.gaveUp != nil { break }
         }
         await adapter.close()
     }

@@ -68,11 +68,9 @@ enum AdvertisingPage {
         let options = AdvertisingOptions(whenAdapterUnavailable: .resume)
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"), options: options)
         for try await state in set.states {
-            switch state {
-            case .advertising: print("on the air")
-            case .waiting(let reason): print("not now:", reason)
-            case .ended(let reason): print("over:", reason)
-            }
+            if state == .advertising { print("on the air") }
+            if let reason = state.waiting { print("not now:", reason) }
+            if let reason = state.ended { print("over:", reason) }
             break
         }
         await set.stop()

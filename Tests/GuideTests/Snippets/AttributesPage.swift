@@ -122,7 +122,7 @@ enum AttributesPage {
         let services = try await connection.discover()
         if let temperature = services.characteristic(.temperature, in: .environmentalSensing),
             let descriptor = temperature.descriptor(.characteristicPresentationFormat),
-            case .presentationFormat(let format) = try await connection.readValue(of: descriptor)
+            let format = try await connection.readValue(of: descriptor).presentationFormat
         {
             let value = try await connection.read(temperature)
             print(format.number(value) ?? .nan, format.unitName ?? "")

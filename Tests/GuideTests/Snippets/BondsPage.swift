@@ -42,14 +42,12 @@ enum BondsPage {
     /// Following changes
     static func followingChanges(_ adapter: Adapter) async throws {
         for try await change in await adapter.bondChanges() {
-            switch change {
-            case .stored(let bond): print("bonded with", bond.identity)
-            case .notStored(let bond, let error): print(bond.identity, "until this program ends:", error.message)
-            case .notReplaced(let peer, let error): print(peer, "may not replace its bond:", error.message)
-            case .removed(let identity): print("forgot", identity)
-            case .displaced(let identity, let other): print(identity, "made room for", other)
-            case .refused(let peer): print("no room for", peer)
-            }
+            if let bond = change.stored { print("bonded with", bond.identity) }
+            if let (bond, error) = change.notStored { print(bond.identity, "until this program ends:", error.message) }
+            if let (peer, error) = change.notReplaced { print(peer, "may not replace its bond:", error.message) }
+            if let identity = change.removed { print("forgot", identity) }
+            if let (identity, other) = change.displaced { print(identity, "made room for", other) }
+            if let peer = change.refused { print("no room for", peer) }
         }
     }
 

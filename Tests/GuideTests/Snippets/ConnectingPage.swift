@@ -112,11 +112,9 @@ enum ConnectingPage {
     static func keepingADeviceConnected(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let kept = adapter.keepConnected(to: address)  // or: try adapter.keepConnected(to: found)
         for try await event in await kept.events() {
-            switch event {
-            case .connected(let connection): print("up:", await connection.maximumTransmissionUnit)
-            case .disconnected(let reason): print("down:", reason)
-            case .connecting, .failed, .waitingForAdapter: continue
-            }
+            if let reason = event.disconnected { print("down:", reason) }
+            guard let connection = event.connected else { continue }
+            print("up:", await connection.maximumTransmissionUnit)
             break
         }
         await kept.disconnect()

@@ -9,7 +9,7 @@ enum KeptUARTOptionsPage {
         let options = KeptUARTOptions(sendCapacity: 1024, whileOffline: .drop)
         let uart = UARTConnection.keep(.name("LINBLE-Z1"), on: adapter, options: options)
         for try await event in await uart.events() {
-            if case .online(let connection) = event {
+            if let connection = event.online {
                 print("online with", connection.peer)
                 break
             }

@@ -34,11 +34,9 @@ enum UARTModulesPage {
     static func aUARTThatOutlivesLinks2(_ adapter: Adapter) async throws {
         let uart = UARTConnection.keep(.name("LINBLE-Z1"), on: adapter)
         for try await event in await uart.events() {
-            switch event {
-            case .online: print("online")
-            case .offline(let reason, let lost): print("offline:", reason.message, lost)
-            case .connecting, .failed, .waitingForAdapter: continue
-            }
+            if let (reason, lost) = event.offline { print("offline:", reason.message, lost) }
+            guard event.online != nil else { continue }
+            print("online")
             break
         }
         await uart.disconnect()

@@ -64,7 +64,7 @@ extension Link {
     ) async throws(BluetoothError) -> CharacteristicExtendedProperties {
         guard characteristic.properties.contains(.extendedProperties),
             let descriptor = characteristic.descriptor(.characteristicExtendedProperties),
-            case .extendedProperties(let properties) = try await readValue(of: descriptor, timeout: timeout)
+            let properties = try await readValue(of: descriptor, timeout: timeout).extendedProperties
         else { return [] }
         return properties
     }

@@ -91,36 +91,77 @@ extension LongTermKey.Kind {
     var isAuthenticated: Bool { self == .authenticated || self == .authenticatedLegacy }
 }
 
-/// The state of the bonds' keys in the kernel.
-public enum BondStatus: Hashable, Sendable {
+/// The state of the bonds' keys in the kernel. An open set: switch with a default.
+public struct BondStatus: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case loaded, disabled, notPermitted, daemon
+        case failed(BluetoothError)
+    }
+
+    package let kind: Kind
+
     /// The kernel gets the keys before a link needs them: bonded devices reconnect without pairing again.
-    case loaded
+    public static let loaded = BondStatus(kind: .loaded)
     /// The adapter was opened without bonds; see ``BondStorage/disabled``.
-    case disabled
+    public static let disabled = BondStatus(kind: .disabled)
     /// The kernel lacks the keys, since loading them needs CAP_NET_ADMIN. Bonds can be listed and removed.
-    case notPermitted
+    public static let notPermitted = BondStatus(kind: .notPermitted)
     /// BlueZ's daemon is running. It loads its own keys and receives those that pairing makes.
-    case daemon
-    /// The store could not be read, or the kernel has rejected the keys.
-    case failed(BluetoothError)
+    public static let daemon = BondStatus(kind: .daemon)
+    package static func failed(_ error: BluetoothError) -> Self { Self(kind: .failed(error)) }
+
+    /// The reason for which the store could not be read, or the kernel has rejected the keys; nil in other states.
+    public var failure: BluetoothError? { if case .failed(let error) = kind { error } else { nil } }
 }
 
-/// A change of an adapter's bonds.
-public enum BondChange: Hashable, Sendable {
-    /// A device was paired, or its bond has changed, and the store has the bond.
-    case stored(Bond)
-    /// A device was paired, or its bond has changed, but the store could not be written: the bond lasts as long as the
-    /// adapter is open.
-    case notStored(Bond, BluetoothError)
-    /// A bond was removed, by this program or by another.
-    case removed(BluetoothAddress)
-    /// A bond was replaced by that with another device, because of the ``BondLimit``.
-    case displaced(BluetoothAddress, by: BluetoothAddress)
-    /// A pairing was refused, or its bond discarded, because of the ``BondLimit``. The address is the one that the
-    /// device used, which may be private and change. Omitted while 128 changes wait, since any device in range can
-    /// cause it.
-    case refused(BluetoothAddress)
-    /// A pairing was refused, since it would have replaced the bond with a device, which remains. The error has the
-    /// reason, and as its remedy how to remove the bond of a device that was reset. Omitted as ``refused(_:)`` is.
-    case notReplaced(BluetoothAddress, BluetoothError)
+extension BondStatus: CustomStringConvertible {
+    /// The state in words, such as `loaded`.
+    public var description: String {
+        switch kind {
+        case .loaded: "loaded"
+        case .disabled: "disabled"
+        case .notPermitted: "notPermitted"
+        case .daemon: "daemon"
+        case .failed(let error): "failed(\(error))"
+        }
+    }
+}
+
+/// A change of an adapter's bonds. An open set: each property is one thing that may happen, nil for the others.
+public struct BondChange: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case stored(Bond)
+        case notStored(Bond, BluetoothError)
+        case removed(BluetoothAddress)
+        case displaced(BluetoothAddress, by: BluetoothAddress)
+        case refused(BluetoothAddress)
+        case notReplaced(BluetoothAddress, BluetoothError)
+    }
+
+    package let kind: Kind
+
+    package init(_ kind: Kind) { self.kind = kind }
+
+    /// The bond of a device that was paired, or whose bond has changed, which the store has.
+    public var stored: Bond? { if case .stored(let bond) = kind { bond } else { nil } }
+    /// The bond of a device that was paired, or whose bond has changed, and the reason for which the store could not be
+    /// written: the bond lasts as long as the adapter is open.
+    public var notStored: (bond: Bond, error: BluetoothError)? {
+        if case .notStored(let bond, let error) = kind { (bond, error) } else { nil }
+    }
+    /// The identity of a device whose bond was removed, by this program or by another.
+    public var removed: BluetoothAddress? { if case .removed(let identity) = kind { identity } else { nil } }
+    /// The identity of a device whose bond was replaced by that with another device, because of the ``BondLimit``.
+    public var displaced: (identity: BluetoothAddress, by: BluetoothAddress)? {
+        if case .displaced(let identity, let other) = kind { (identity, other) } else { nil }
+    }
+    /// The device whose pairing was refused, or its bond discarded, because of the ``BondLimit``. The address is the one
+    /// that the device used, which may be private and change. Omitted while 128 changes wait, since any device in range
+    /// can cause it.
+    public var refused: BluetoothAddress? { if case .refused(let peer) = kind { peer } else { nil } }
+    /// The device whose pairing was refused, since it would have replaced the bond with a device, which remains. The error
+    /// has the reason, and as its remedy how to remove the bond of a device that was reset. Omitted as ``refused`` is.
+    public var notReplaced: (identity: BluetoothAddress, error: BluetoothError)? {
+        if case .notReplaced(let identity, let error) = kind { (identity, error) } else { nil }
+    }
 }

@@ -81,7 +81,7 @@ final class BondManager: AdapterStore {
             known = Dictionary((bonds + own.compactMap { known[$0] }).map { ($0.identity, $0) }) { $1 }
             reading.failure = nil
             refusals.foreign.subtract(doubtful)
-            for identity in former.keys where known[identity] == nil { changes.send(.removed(identity)) }
+            for identity in former.keys where known[identity] == nil { changes.send(.init(.removed(identity))) }
             // What the host was given meanwhile is older.
             let isChanged = known.mapValues(\.longTermKeys) != former.mapValues(\.longTermKeys)
             if isChanged, !former.isEmpty { host.loadKeys(evenIfEmpty: true) }
@@ -202,7 +202,7 @@ final class BondManager: AdapterStore {
         error.remedy = "If the device was reset, first remove its bond, then pair again: ble bonds remove \(identity)"
         notice(
             "a pairing that would replace a bond is refused: \(failure.sentence) \(error.remedy ?? "")", of: identity)
-        changes.send(.notReplaced(identity, error), reserving: Self.roomForRefusals)
+        changes.send(.init(.notReplaced(identity, error)), reserving: Self.roomForRefusals)
     }
 
     /// Writes a notice about a device, as far as the limit of notices permits.
@@ -344,11 +344,11 @@ final class BondManager: AdapterStore {
         session?.links.all.contains { $0.identity == identity } == true
     }
 
-    private func drop(_ identity: BluetoothAddress, _ change: BondChange? = nil) {
+    private func drop(_ identity: BluetoothAddress, _ change: BondChange.Kind? = nil) {
         writer?.drop(identity)
         guard known.removeValue(forKey: identity) != nil else { return }
         keysChanged()
-        changes.send(change ?? .removed(identity))
+        changes.send(.init(change ?? .removed(identity)))
     }
 
     private func write(
@@ -372,8 +372,8 @@ final class BondManager: AdapterStore {
     private nonisolated(nonsending) func writeAll(_ writer: BondWriter) async {
         while let step = await writer.next() {
             switch step {
-            case .stored(let bond): changes.send(.stored(bond))
-            case .notStored(let bond, let error): changes.send(.notStored(bond, error))
+            case .stored(let bond): changes.send(.init(.stored(bond)))
+            case .notStored(let bond, let error): changes.send(.init(.notStored(bond, error)))
             case .isGone(let identity): drop(identity)
             case .read:
                 await read()
@@ -441,7 +441,7 @@ final class BondManager: AdapterStore {
     /// Reports that the limit left no room for the bond with a device.
     func reportRefusal(of peer: BluetoothAddress) {
         notice("a pairing is refused: the limit of \(limit.count) bonds is reached", of: peer)
-        changes.send(.refused(peer), reserving: Self.roomForRefusals)
+        changes.send(.init(.refused(peer)), reserving: Self.roomForRefusals)
     }
 
     /// Records, once a day, that a device has reconnected on a link encrypted with its keys; does nothing without a
@@ -467,7 +467,7 @@ final class BondManager: AdapterStore {
 extension BluetoothError {
     /// Whether this user has no access to the files, and so no bonds in them.
     fileprivate var isOfAnotherUsersFile: Bool {
-        guard code == .storageFailed, case .kernel(let error)? = cause else { return false }
+        guard code == .storageFailed, let error = cause?.kernelError else { return false }
         return [.accessDenied, .notPermitted].contains(error.number)
     }
 }
