@@ -19,14 +19,11 @@ struct AdapterOpening: Sendable {
         log = options.makeLog()
     }
 
-    /// A century.
-    static let patience = Duration.seconds(100 * 366 * 86_400)
-
-    /// Opens an adapter; waits for one that is absent, off or blocked up to `limit`.
-    func open(_ selector: AdapterSelector, waitingFor limit: Duration?) async throws(BluetoothError) -> Adapter {
+    /// Opens an adapter; waits for one that is absent, off or blocked, without a limit if `timeout` is nil.
+    func open(_ selector: AdapterSelector, timeout: Duration?) async throws(BluetoothError) -> Adapter {
         try await Adapter.open(
-            selector, power: power, waitingFor: limit, bonds: bonds, privacy: privacy, on: kernel, log: log,
-            trace: trace)
+            selector, power: power,
+            configuration: .init(timeout: timeout, bonds: bonds, privacy: privacy, log: log, trace: trace), on: kernel)
     }
 }
 
@@ -88,7 +85,7 @@ extension CommonOptions {
         var absent: [Absence] = []
         for selector in selectors {
             do throws(BluetoothError) {
-                adapters.append(try await opening.open(selector, waitingFor: nil))
+                adapters.append(try await opening.open(selector, timeout: .zero))
             } catch {
                 guard error.isAdapterAbsent else { throw error }
                 absent.append((selector, error))
@@ -104,7 +101,7 @@ extension CommonOptions {
     ) async throws -> (index: Int, adapter: Adapter) {
         let waiting = absent.enumerated().map { index, adapter in
             { @Sendable () async throws -> (index: Int, adapter: Adapter)? in
-                (index, try await opening.open(adapter.selector, waitingFor: AdapterOpening.patience))
+                (index, try await opening.open(adapter.selector, timeout: nil))
             }
         }
         return try await firstResult(
@@ -125,7 +122,7 @@ extension CommonOptions {
         let waiting = absent.map { selector, _ in
             { @Sendable () async throws -> Value? in
                 do {
-                    let adapter = try await opening.open(selector, waitingFor: AdapterOpening.patience)
+                    let adapter = try await opening.open(selector, timeout: nil)
                     try await preparePairing(on: adapter, console)
                     try await group.add(adapter)
                 } catch let error as BluetoothError {

@@ -64,7 +64,7 @@ extension CommonOptions {
         let takesAll = adapter == "all"
         for selector in try await selectors(on: kernel) {
             do throws(BluetoothError) {
-                adapters.append(try await opening.open(selector, waitingFor: nil))
+                adapters.append(try await opening.open(selector, timeout: .zero))
             } catch {
                 guard takesAll, error.code != .cancelled else { throw error }
                 console.message("skipping \(selector): \(error.message)")
@@ -140,11 +140,11 @@ extension CommonOptions {
         let opening = AdapterOpening(self, bonds: BondStorage.store(try bondStore()), on: kernel, trace)
         let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
         do throws(BluetoothError) {
-            return try await opening.open(selector, waitingFor: nil)
+            return try await opening.open(selector, timeout: .zero)
         } catch {
             guard let absence, error.isAdapterAbsent else { throw error }
             return try await firstResult(of: [
-                { try await opening.open(selector, waitingFor: AdapterOpening.patience) },
+                { try await opening.open(selector, timeout: nil) },
                 { [error] in
                     await absence(error)
                     return nil

@@ -11,7 +11,8 @@ extension AdapterCapacity {
         for information in adapters where information.state.isReady {
             guard
                 let adapter = try? await Adapter.open(
-                    .id(information.id), bonds: .disabled, recovery: RecoveryOptions(mode: .off), on: kernel)
+                    .id(information.id), configuration: .init(bonds: .disabled, recovery: RecoveryOptions(mode: .off)),
+                    on: kernel)
             else { continue }
             found[information.id] = await adapter.capacity
             await adapter.close()

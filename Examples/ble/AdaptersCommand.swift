@@ -80,8 +80,10 @@ extension CommonOptions {
             for adapter in adapters where adapter.state.isReady {
                 group.addTask {
                     let opened = try? await Adapter.open(
-                        .id(adapter.id), bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly),
-                        on: kernel, log: makeLog(quietly: true))
+                        .id(adapter.id),
+                        configuration: .init(
+                            bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly), log: makeLog(quietly: true)),
+                        on: kernel)
                     let health = try? await opened?.checkHealth()
                     await opened?.close()
                     if health == .good { return (adapter.id, "good") }

@@ -160,7 +160,7 @@ private func remove(
 ) async throws {
     let (store, kernel) = (try common.bondStore(), try common.makeKernel())
     do throws(BluetoothError) {
-        let adapter = try await Adapter.open(.address(address), bonds: .store(store), on: kernel)
+        let adapter = try await Adapter.open(.address(address), configuration: .init(bonds: .store(store)), on: kernel)
         try await adapter.removeBond(with: bond.identity)
         await adapter.close()
     } catch {

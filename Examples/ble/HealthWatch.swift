@@ -11,8 +11,6 @@ struct HealthWatch: Sendable {
     /// What prints the lines, one after another.
     private let output = AsyncThrowingStream.makeStream(of: (@Sendable (Console) -> Void).self)
 
-    /// A century.
-    private static let patience = Duration.seconds(100 * 366 * 86_400)
     /// The delay after which a scan that has failed is tried again.
     private static let retryDelay = Duration.seconds(30)
 
@@ -57,8 +55,9 @@ struct HealthWatch: Sendable {
         do throws(BluetoothError) {
             let adapter = try await Adapter.open(
                 information.address.isZero ? .id(information.id) : .address(information.address),
-                waitingFor: Self.patience, bonds: .disabled, recovery: recovery, on: kernel,
-                log: options.makeLog(quietly: true))
+                configuration: .init(
+                    timeout: nil, bonds: .disabled, recovery: recovery, log: options.makeLog(quietly: true)), on: kernel
+            )
             let events = await adapter.healthEvents(bufferCapacity: 1024)
             await withDiscardingTaskGroup { group in
                 group.addTask { await keepScanning(on: adapter) }

@@ -55,7 +55,7 @@ private func powerOff(_ common: CommonOptions) async throws -> AdapterInformatio
     }
     guard chosen.isPowered else { return chosen }
     // An adapter that is to be switched off needs no keys.
-    let adapter = try await Adapter.open(.id(chosen.id), bonds: .disabled, on: kernel)
+    let adapter = try await Adapter.open(.id(chosen.id), configuration: .init(bonds: .disabled), on: kernel)
     try await finishing {
         try await adapter.setPowered(false)
     } then: {

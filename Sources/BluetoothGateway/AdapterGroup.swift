@@ -66,7 +66,7 @@ public final class AdapterGroup: Central {
 
     /// Waits until an adapter of the group is powered on with LE enabled.
     /// - Throws: the obstacle of the first adapter at the time limit, with its remedy; `.cancelled`.
-    public nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
+    public nonisolated(nonsending) func ready(timeout: Duration? = .seconds(30)) async throws(BluetoothError) {
         try await core { core async throws(BluetoothError) in try await core.members.ready(timeout: timeout) }
     }
 

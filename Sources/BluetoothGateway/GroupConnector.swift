@@ -26,7 +26,7 @@ final class GroupConnector {
         to peer: BluetoothAddress, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
         if options.isJustHeard { try await gather(peer, options) }
-        var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
+        var time = ConnectTime(options.timeout, room: options.slotWait, from: loop.now)
         let operation = BluetoothError.Operation("connect", peer: peer)
         var chooser = GroupChooser(waitsForAdapter: options.waitsForAdapter, waitsForRoom: time.room != nil)
         var places = GroupPlaces()
@@ -322,7 +322,7 @@ extension ConnectionOptions {
     fileprivate func onOne(until deadline: KernelInstant?, now: KernelInstant, isSliced: Bool) -> ConnectionOptions {
         var options = self
         options.waitsForAdapter = false
-        options.slotTimeout = nil
+        options.slotTimeout = .zero
         options.attributeTimeout = attributeTimeout ?? timeout
         options.timeout = deadline.map { max(.zero, now.duration(to: $0)) }
         if isSliced { options.timeout = GroupChooser.slice(of: options.timeout) }

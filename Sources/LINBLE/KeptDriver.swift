@@ -91,7 +91,7 @@ actor KeptDriver: LoopActor, KeptLinks {
     }
 
     /// Ends the link, and everything with it.
-    func disconnect(cancelling task: Task<Void, Never>, timeout: Duration) async {
+    func disconnect(cancelling task: Task<Void, Never>, timeout: Duration?) async {
         switch phase {
         case .online(let uart):
             phase = .ending

@@ -117,7 +117,7 @@ public final class KeptUART: Sendable {
     /// are discarded, unless ``flush(timeout:)`` has waited for them.
     ///
     /// Returns when the link is down, or after `timeout`, as `Connection.disconnect(timeout:)` does.
-    public func disconnect(timeout: Duration = .seconds(5)) async {
+    public func disconnect(timeout: Duration? = .seconds(5)) async {
         await driver.disconnect(cancelling: task, timeout: timeout)
     }
 }

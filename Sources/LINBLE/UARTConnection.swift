@@ -196,7 +196,7 @@ public actor UARTConnection {
 
     /// Disconnects, and waits until the link is down, at most `timeout`, as `Connection.disconnect(timeout:)` does. Bytes
     /// received before can still be read.
-    public func disconnect(timeout: Duration = .seconds(5)) async {
+    public func disconnect(timeout: Duration? = .seconds(5)) async {
         await connection.disconnect(timeout: timeout)
     }
 }

@@ -49,7 +49,7 @@ extension UARTConnection {
             connectionOptions.timeout = nil
             connectionOptions.attributeTimeout = options.connectTimeout
         }
-        if waitsForSlot { connectionOptions.slotTimeout = ConnectionOptions.unlimited }
+        if waitsForSlot { connectionOptions.slotTimeout = nil }
         connectionOptions.searchLimit = .own(isPatient ? nil : options.scanTimeout)
         let connection = try await connect(
             to: device, on: central, connectionOptions, profiles: options.profiles, attempt: attempt, progress: progress

@@ -77,13 +77,13 @@ public enum UARTPacing: Hashable, Sendable {
 public struct UARTOptions: Sendable {
     /// The profiles to look for, in order of preference.
     public var profiles: [UARTProfile]
-    /// The time limit for finding the device; nil for none. A bonded device that is known by its key is found and
+    /// The time limit for finding the device; nil, here and below, for none. A bonded device that is known by its key is found and
     /// connected to within this and ``connectTimeout`` together.
     public var scanTimeout: Duration?
     /// The time limit of one connection attempt, after the device was found.
-    public var connectTimeout: Duration
+    public var connectTimeout: Duration?
     /// The time limit of each later step: each discovery, the subscription, each Write Request.
-    public var stepTimeout: Duration
+    public var stepTimeout: Duration?
     /// The number of attempts, each beginning with scanning; values below one count as one.
     public var attempts: Int
     /// The ATT_MTU to request, 23 to 517.
@@ -111,7 +111,7 @@ public struct UARTOptions: Sendable {
     /// Creates options with the times that LINBLE's manufacturer recommends; the other defaults suit most cases.
     public init(
         profiles: [UARTProfile] = [.linble], scanTimeout: Duration? = .seconds(10),
-        connectTimeout: Duration = .seconds(7), stepTimeout: Duration = .seconds(5), attempts: Int = 3,
+        connectTimeout: Duration? = .seconds(7), stepTimeout: Duration? = .seconds(5), attempts: Int = 3,
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .automatic,
         receiveCapacity: Int = 65_536, adaptsToTraffic: Bool = true, phys: LEPHYSet? = nil,
         security: SecurityOptions = SecurityOptions()

@@ -78,7 +78,7 @@ import BluetoothLE
         try await Fixture.run([]) { fixture in
             let time = await fixture.duration {
                 let error = await failure {
-                    _ = try await Adapter.open(waitingFor: .seconds(2), on: fixture.kernel)
+                    _ = try await Adapter.open(configuration: .init(timeout: .seconds(2)), on: fixture.kernel)
                 }
                 #expect(error?.code == .noAdapter)
                 #expect(error?.remedy?.contains("ble doctor") == true)
@@ -88,7 +88,7 @@ import BluetoothLE
             let opening = fixture.begin {
                 try await Adapter.open(
                     .address(BluetoothAddress(0x00AA_0100_0042, kind: .public)), power: .powerOn,
-                    waitingFor: .seconds(60), on: fixture.kernel)
+                    configuration: .init(timeout: .seconds(60)), on: fixture.kernel)
             }
             try await fixture.radio.sleep(for: .seconds(10))
             fixture.kernel.plug()
@@ -102,7 +102,9 @@ import BluetoothLE
 
     @Test func openingWaitsForPowerAndForARadioSwitch() async throws {
         try await Fixture.run([.fresh]) { fixture in
-            let opening = fixture.begin { try await Adapter.open(waitingFor: .seconds(60), on: fixture.kernel) }
+            let opening = fixture.begin {
+                try await Adapter.open(configuration: .init(timeout: .seconds(60)), on: fixture.kernel)
+            }
             try await fixture.radio.sleep(for: .seconds(5))
             fixture.kernel.setPowered(true, adapter: 0)
             let adapter = try await opening.value
@@ -110,7 +112,7 @@ import BluetoothLE
             fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
             try await fixture.settle { !adapter.state.isReady }
             let blocked = fixture.begin {
-                try await Adapter.open(power: .powerOn, waitingFor: .seconds(60), on: fixture.kernel)
+                try await Adapter.open(power: .powerOn, configuration: .init(timeout: .seconds(60)), on: fixture.kernel)
             }
             try await fixture.radio.sleep(for: .seconds(5))
             fixture.kernel.setRadioSwitch(adapter: 0)
@@ -120,7 +122,9 @@ import BluetoothLE
 
     @Test func aWaitingOpenCanBeCancelled() async throws {
         try await Fixture.run([]) { fixture in
-            let opening = fixture.begin { try await Adapter.open(waitingFor: .seconds(3600), on: fixture.kernel) }
+            let opening = fixture.begin {
+                try await Adapter.open(configuration: .init(timeout: .seconds(3600)), on: fixture.kernel)
+            }
             try await fixture.radio.sleep(for: .seconds(5))
             opening.cancel()
             #expect(await failure { _ = try await opening.value }?.code == .cancelled)

@@ -53,7 +53,7 @@ final class TemporaryFile: Sendable {
             _ = SimulatedPeripheral(on: fixture.radio, address: peer, gatt: try SimulatedGATTServer([]))
             let trace = try await PacketTrace.open(file.path, source: source, on: fixture.kernel)
             #expect(trace.source == source)
-            let adapter = try await Adapter.open(on: fixture.kernel, trace: trace)
+            let adapter = try await Adapter.open(configuration: .init(trace: trace), on: fixture.kernel)
             let connection = try await adapter.connect(to: peer)
             await connection.disconnect()
             try await fixture.radio.sleep(for: .seconds(3))
@@ -90,7 +90,7 @@ final class TemporaryFile: Sendable {
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
             let trace = try await PacketTrace.open(file.path, on: fixture.kernel)
             #expect(trace.source == (isSecure ? .synthesised : .monitor))
-            let own = try await Adapter.open(on: fixture.kernel, trace: trace)
+            let own = try await Adapter.open(configuration: .init(trace: trace), on: fixture.kernel)
             let other = try await Adapter.open(on: fixture.kernel)
             let connection = try await other.connect(to: peripheral.address)
             #expect(try await connection.read(0xFFF1, in: 0xFFF0) == secret)
@@ -160,7 +160,7 @@ final class TemporaryFile: Sendable {
         try await Fixture.run { fixture in
             let peripheral = try fixture.makePeripheral()
             let trace = try await PacketTrace.open(file.path, source: .synthesised, on: fixture.kernel)
-            let adapter = try await Adapter.open(on: fixture.kernel, trace: trace)
+            let adapter = try await Adapter.open(configuration: .init(trace: trace), on: fixture.kernel)
             for _ in 0..<2 {
                 _ = try await adapter.connect(to: peripheral.address)
                 try await fixture.radio.sleep(for: .seconds(3))

@@ -39,7 +39,7 @@ struct TraceToolTests {
             let notified = try #require(server.handle(of: 0xFFF3, in: 0xFFF0))
             _ = SimulatedPeripheral(on: fixture.radio, address: Self.peer, gatt: server)
             let trace = try await PacketTrace.open(file.path, source: source, on: fixture.kernel)
-            let adapter = try await Adapter.open(on: fixture.kernel, trace: trace)
+            let adapter = try await Adapter.open(configuration: .init(trace: trace), on: fixture.kernel)
             let connection = try await adapter.connect(to: Self.peer)
             _ = discovers ? try await connection.discover().services : try await connection.discoverServices()
             _ = try await connection.read(read)

@@ -26,7 +26,8 @@ extension Conformance {
 
             static func open(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> Adapter {
                 try await Adapter.open(
-                    .address(adapter.address), bonds: .store(MemoryBondStore()), on: fixture.kernel)
+                    .address(adapter.address), configuration: .init(bonds: .store(MemoryBondStore())),
+                    on: fixture.kernel)
             }
 
             /// Serves the value, and advertises, until the adapter is closed.

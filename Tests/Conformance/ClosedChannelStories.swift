@@ -14,7 +14,8 @@ extension Conformance {
         }()
 
         private static func open(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> Adapter {
-            try await Adapter.open(.address(adapter.address), bonds: .store(MemoryBondStore()), on: fixture.kernel)
+            try await Adapter.open(
+                .address(adapter.address), configuration: .init(bonds: .store(MemoryBondStore())), on: fixture.kernel)
         }
 
         private static func everything(from channel: ConnectionOrientedChannel) async throws -> [UInt8] {

@@ -38,7 +38,8 @@ extension Conformance {
             private static func open(
                 _ fixture: Fixture, _ adapter: KernelAdapter, _ store: MemoryBondStore
             ) async throws -> Adapter {
-                try await Adapter.open(.address(adapter.address), bonds: .store(store), on: fixture.kernel)
+                try await Adapter.open(
+                    .address(adapter.address), configuration: .init(bonds: .store(store)), on: fixture.kernel)
             }
 
             /// Opens the central's adapter with these bonds.

@@ -13,13 +13,13 @@ func print(_ items: Any..., separator: String = " ", terminator: String = "\n") 
 
 extension Adapter {
     static func open(
-        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        recovery: RecoveryOptions = RecoveryOptions(), trace: PacketTrace? = nil
+        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave,
+        configuration: AdapterConfiguration = AdapterConfiguration()
     ) async throws(BluetoothError) -> Adapter {
-        try await open(
-            selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            recovery: recovery, on: Fixture.current?.kernel, log: Logger(label: "guide"), trace: trace)
+        var configuration = configuration
+        configuration.log = Logger(label: "guide")
+        return try await open(
+            selector, power: power, configuration: configuration, on: Fixture.current?.kernel)
     }
 
     static func all() async throws(BluetoothError) -> [AdapterInformation] {

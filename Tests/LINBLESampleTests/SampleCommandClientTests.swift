@@ -114,11 +114,11 @@ import Testing
             try await microcontroller.serve(central)
         }
         try await radio.run(limit: .seconds(600)) {
-            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), on: own)
+            let adapter = try await Adapter.open(configuration: .init(bonds: .store(MemoryBondStore())), on: own)
             let server = Task(executorPreference: radio.loop) {
                 try await UARTServer.run(on: adapter, serve: serve)
             }
-            let visitor = try await Adapter.open(bonds: .store(MemoryBondStore()), on: other)
+            let visitor = try await Adapter.open(configuration: .init(bonds: .store(MemoryBondStore())), on: other)
             let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: visitor)
             let client = SampleCommandClient(uart)
             try await client.testLink()

@@ -23,7 +23,8 @@ struct KeptFixture: Sendable {
         let kernel = radio.makeKernel()
         let faults = FaultingKernel(kernel)
         return try await radio.run(limit: limit) {
-            let adapter = try await Adapter.open(power: .keepOn, bonds: .store(MemoryBondStore()), on: faults)
+            let adapter = try await Adapter.open(
+                power: .keepOn, configuration: .init(bonds: .store(MemoryBondStore())), on: faults)
             return try await story(
                 KeptFixture(radio: radio, kernel: kernel, faults: faults, adapter: adapter, linble: linble))
         }

@@ -42,10 +42,11 @@ struct ServerFixture: Sendable {
         let kernel = radio.makeKernel()
         let kernels = (0..<count).map { _ in radio.makeKernel() }
         try await radio.run(limit: .seconds(3600)) {
-            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), on: kernel)
+            let adapter = try await Adapter.open(configuration: .init(bonds: .store(MemoryBondStore())), on: kernel)
             var centrals: [Adapter] = []
             for kernel in kernels {
-                centrals.append(try await Adapter.open(bonds: .store(MemoryBondStore()), on: kernel))
+                centrals.append(
+                    try await Adapter.open(configuration: .init(bonds: .store(MemoryBondStore())), on: kernel))
             }
             let events = Events()
             let server = Task(executorPreference: radio.loop) {

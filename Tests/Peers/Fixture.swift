@@ -35,9 +35,9 @@ struct Fixture: Sendable {
         _ = try await control.ask("calm")
         let devices = try await control.ask("list").split(separator: "; ").map(Device.init)
         // Process-wide descriptors, such as the event loop's, exist once an adapter has been opened.
-        await (try Adapter.open(selector, power: .powerOn, bonds: .disabled)).close()
+        await (try Adapter.open(selector, power: .powerOn, configuration: .init(bonds: .disabled))).close()
         let before = openSockets()
-        let adapter = try await Adapter.open(selector, power: .powerOn, bonds: .store(bonds))
+        let adapter = try await Adapter.open(selector, power: .powerOn, configuration: .init(bonds: .store(bonds)))
         let fixture = Fixture(adapter: adapter, devices: devices, control: control)
         do {
             try await story(fixture)

@@ -25,7 +25,7 @@ import Testing
                     .count { key in adapters.contains { $0.address == key.address } }
                 // The sets of an adapter that is off are gone.
                 guard adapter.state.isReady else { continue }
-                let opened = try await Adapter.open(.id(adapter.id), bonds: .disabled, on: kernel)
+                let opened = try await Adapter.open(.id(adapter.id), configuration: .init(bonds: .disabled), on: kernel)
                 advertisingSets += await opened.capacity.advertisingSetsInUse ?? 0
                 await opened.close()
             }

@@ -128,8 +128,9 @@ struct SelfTest: Sendable {
                 let start = clock.now()
                 let adapter = try await Adapter.open(
                     .id(opening.before.id), power: common.powerOn ? .powerOn : .leave,
-                    bonds: .store(opening.bonds), recovery: RecoveryOptions(mode: .reportOnly), on: kernel,
-                    log: common.makeLog(quietly: true), trace: trace)
+                    configuration: .init(
+                        bonds: .store(opening.bonds), recovery: RecoveryOptions(mode: .reportOnly),
+                        log: common.makeLog(quietly: true), trace: trace), on: kernel)
                 opening.finish(adapter)
                 return SelfTestFigure(
                     "was \(opening.before.state), on after \(formatMilliseconds(clock.now() - start))")

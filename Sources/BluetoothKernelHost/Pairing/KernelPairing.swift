@@ -245,7 +245,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
             throw BluetoothError(
                 .unsupported, operation,
                 "The kernel creates no out-of-band data while this adapter uses private addresses.",
-                remedy: BluetoothError.remedy(inCode: "Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
+                remedy: BluetoothError.remedy(inCode: "AdapterConfiguration.privacy.", orRun: "oob --privacy off"),
                 cause: error.cause)
         }
         guard let data = try? OutOfBandData(reply.structures) else {

@@ -52,7 +52,7 @@ extension Adapter {
     /// - Parameter timeout: the maximum time to wait; nil for no limit.
     /// - Throws: the obstacle at the time limit, with its remedy: `.adapterOff`, `.adapterBlocked`, `.noAdapter`, or
     ///   `.notPermitted` when this program may not power the adapter on; `.cancelled`.
-    public nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
+    public nonisolated(nonsending) func ready(timeout: Duration? = .seconds(30)) async throws(BluetoothError) {
         try await session.ready(timeout: timeout)
     }
 

@@ -13,14 +13,14 @@ extension Connection {
     /// - Parameters:
     ///   - characteristic: the characteristic's UUID.
     ///   - service: the UUID of its service.
-    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what reading throws.
     public nonisolated(nonsending) func read(
-        _ characteristic: BluetoothUUID, in service: BluetoothUUID, timeout: Duration? = nil
+        _ characteristic: BluetoothUUID, in service: BluetoothUUID, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [UInt8] {
         try await core { (link) async throws(BluetoothError) in
             try await link.withCharacteristic(characteristic, in: service, to: "read", timeout: timeout) {
-                (found) async throws(BluetoothError) in try await link.read(found, timeout: timeout)
+                (found, timeout) async throws(BluetoothError) in try await link.read(found, timeout: timeout)
             }
         }
     }
@@ -31,16 +31,16 @@ extension Connection {
     ///   - characteristic: the characteristic's UUID.
     ///   - service: the UUID of its service.
     ///   - type: whether the peer responds.
-    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what writing throws.
     public nonisolated(nonsending) func write(
         _ value: [UInt8], to characteristic: BluetoothUUID, in service: BluetoothUUID, type: WriteType = .withResponse,
-        timeout: Duration? = nil
+        timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
             try await link.withCharacteristic(
                 characteristic, in: service, to: "write", timeout: timeout, isRepeated: type == .withResponse
-            ) { (found) async throws(BluetoothError) in
+            ) { (found, timeout) async throws(BluetoothError) in
                 switch type {
                 case .withResponse: try await link.write(value, to: found, timeout: timeout)
                 case .withoutResponse: try await link.writeCommand(value, to: found, timeout: timeout)
@@ -57,15 +57,15 @@ extension Connection {
     ///   - kind: notifications or indications.
     ///   - bufferCapacity: the maximum number of values that wait for the consumer; one more ends the stream with an
     ///     error.
-    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what subscribing throws.
     public nonisolated(nonsending) func subscribe(
         to characteristic: BluetoothUUID, in service: BluetoothUUID, kind: SubscriptionKind = .automatic,
-        bufferCapacity: Int = 4096, timeout: Duration? = nil
+        bufferCapacity: Int = 4096, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
         try await core { (link) async throws(BluetoothError) in
             try await link.withCharacteristic(characteristic, in: service, to: "subscribe", timeout: timeout) {
-                (found) async throws(BluetoothError) in
+                (found, timeout) async throws(BluetoothError) in
                 try await link.subscribe(to: found, kind: kind, bufferCapacity: bufferCapacity, timeout: timeout)
             }
         }

@@ -26,11 +26,11 @@ extension Connection {
     /// and the problem `DatabaseProblem.Reason.tooManyRequests`.
     /// - Parameters:
     ///   - cached: false discovers in any case.
-    ///   - timeout: the time limit of each step; nil for 5 minutes.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `BluetoothError`: `.attributeProtocol` when the peer refuses, `.protocolViolation` when a
     ///   response is malformed, `.timedOut`, `.cancelled`, `.disconnected`.
     public nonisolated(nonsending) func discover(
-        cached: Bool = true, timeout: Duration? = nil
+        cached: Bool = true, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> RemoteDatabase {
         try await core { (link) async throws(BluetoothError) in
             try await link.database.discover(link, cached: cached, timeout: timeout)
@@ -51,7 +51,7 @@ extension Connection {
     /// Discovers primary services without their characteristics: all, or those with the given UUID
     /// (Core Vol 3 Part G §4.4.1, §4.4.2).
     public nonisolated(nonsending) func discoverServices(
-        _ uuid: BluetoothUUID? = nil, timeout: Duration? = nil
+        _ uuid: BluetoothUUID? = nil, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [RemoteService] {
         try await core { (link) async throws(BluetoothError) in try await link.discoverServices(uuid, timeout: timeout)
         }
@@ -70,7 +70,7 @@ extension Connection {
     ///
     /// A UUID of 128 bits takes one more request for each included service.
     public nonisolated(nonsending) func discoverIncludedServices(
-        of service: RemoteService, timeout: Duration? = nil
+        of service: RemoteService, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [RemoteIncludedService] {
         try await core { (link) async throws(BluetoothError) in
             try await link.discoverIncludedServices(of: service, timeout: timeout)
@@ -80,7 +80,7 @@ extension Connection {
     /// Discovers the characteristics of a service, all or those with the given UUID (Core Vol 3 Part G §4.6.1,
     /// §4.6.2), without their descriptors.
     public nonisolated(nonsending) func discoverCharacteristics(
-        _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = nil
+        _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
         try await core { (link) async throws(BluetoothError) in
             try await link.discoverCharacteristics(uuid, in: service.handles, timeout: timeout)
@@ -89,7 +89,7 @@ extension Connection {
 
     /// Discovers the characteristics of an included service, as those of other services.
     public nonisolated(nonsending) func discoverCharacteristics(
-        _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
+        _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
         try await core { (link) async throws(BluetoothError) in
             try await link.discoverCharacteristics(uuid, in: included.handles, timeout: timeout)
@@ -98,7 +98,7 @@ extension Connection {
 
     /// Discovers the descriptors of a characteristic (Core Vol 3 Part G §4.7.1).
     public nonisolated(nonsending) func discoverDescriptors(
-        of characteristic: RemoteCharacteristic, timeout: Duration? = nil
+        of characteristic: RemoteCharacteristic, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [RemoteDescriptor] {
         try await core { (link) async throws(BluetoothError) in
             try await link.discoverDescriptors(of: characteristic, timeout: timeout)
@@ -123,10 +123,10 @@ extension Connection {
     ///   - kind: which of the two to use.
     ///   - bufferCapacity: the maximum number of values that wait for the consumer. One more ends the stream with an
     ///     error of code `BluetoothError.Code.overflow` after those before it: none is lost silently.
-    ///   - timeout: the maximum time to wait for the peer's response.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     public nonisolated(nonsending) func subscribe(
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
-        timeout: Duration? = nil
+        timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
         try await core { (link) async throws(BluetoothError) in
             try await link.subscribe(to: characteristic, kind: kind, bufferCapacity: bufferCapacity, timeout: timeout)

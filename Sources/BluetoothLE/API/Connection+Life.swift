@@ -5,7 +5,7 @@ import BluetoothGATT
 import Logging
 
 extension Connection {
-    /// Disconnects, and waits until the link is down, at most `timeout`.
+    /// Disconnects, and waits until the link is down, for at most `timeout`; nil for no limit.
     ///
     /// Calls under way fail with `BluetoothError.Code.disconnected` at once, and streams end with it. The kernel
     /// drops a link two seconds after its last channel is closed, so that this takes as long; a
@@ -13,12 +13,12 @@ extension Connection {
     /// returns at once with a timeout of zero, when its task is cancelled, when the connection has ended already or
     /// another call is ending it, and while a ``ConnectionOrientedChannel`` of this program keeps the link; a response
     /// that is outstanding then keeps the device `.busy` for connecting.
-    public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {
+    public nonisolated(nonsending) func disconnect(timeout: Duration? = .seconds(5)) async {
         await core { await $0.disconnect(timeout: timeout) }
     }
 
     /// Disconnects, unless other callers have the connection as well.
-    package nonisolated(nonsending) func leave(timeout: Duration = .seconds(5)) async {
+    package nonisolated(nonsending) func leave(timeout: Duration? = .seconds(5)) async {
         await core { if $0.isLeftByLast() { await $0.disconnect(timeout: timeout) } }
     }
 

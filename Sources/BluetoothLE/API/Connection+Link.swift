@@ -58,11 +58,11 @@ extension Connection {
     /// Reads the connection parameters that the peer prefers as a peripheral, for ``requestParameters(_:timeout:)``: the
     /// characteristic Peripheral Preferred Connection Parameters (0x2A04; Core Vol 3 Part C §12.3). Nil if it has none,
     /// or states no interval.
-    /// - Parameter timeout: the maximum time to wait; nil leaves the 30 s of an ATT transaction.
+    /// - Parameter timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `.protocolViolation` for a value outside the specification's ranges, `.attributeProtocol`,
     ///   `.disconnected`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func preferredParameters(
-        timeout: Duration? = nil
+        timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> ConnectionParameterRequest? {
         try await core { (link) async throws(BluetoothError) in try await link.preferredParameters(timeout: timeout) }
     }
@@ -109,7 +109,7 @@ extension Connection {
     /// - Parameters:
     ///   - transmit: the preferred PHYs for sending; nil leaves them to the controllers.
     ///   - receive: the preferred PHYs for receiving; nil leaves them to the controllers.
-    ///   - timeout: the maximum time to wait.
+    ///   - timeout: the longest time to wait; nil for no limit.
     /// - Throws: `.notPermitted`, `.unsupported`, `.busy` while another change is under way, `.disconnected`,
     ///   `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func setPHYs(
@@ -128,7 +128,7 @@ extension Connection {
     /// - Parameters:
     ///   - octets: the maximum payload of a packet in bytes: 27 to 251.
     ///   - time: the maximum duration of a packet, 328 to 17 040 µs; nil for that of `octets` on LE 1M.
-    ///   - timeout: the maximum time to wait.
+    ///   - timeout: the longest time to wait; nil for no limit.
     /// - Throws: `.invalidArgument`, `.notPermitted`, `.unsupported`, `.disconnected`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func requestDataLength(
         _ octets: Int, time: Duration? = nil, timeout: Duration? = .seconds(10)
@@ -163,14 +163,14 @@ extension Connection {
     /// Needs CAP_NET_ADMIN where the devices pair, nothing where there is a key.
     /// - Parameters:
     ///   - level: the level to reach at least; a link that has it is left unchanged.
-    ///   - timeout: the maximum time for the whole procedure; nil leaves the 30 s that pairing has for each of its
-    ///     steps.
+    ///   - timeout: the longest time to wait; nil for no limit but the 30 s that pairing has for each of its steps
+    ///     (Core Vol 3 Part H §3.4).
     /// - Returns: the security reached.
     /// - Throws: `.pairingFailed`, with the reason in `BluetoothError.pairingFailure`; `.disconnected`, `.timedOut`,
     ///   `.cancelled`.
     @discardableResult
     public nonisolated(nonsending) func raiseSecurity(
-        to level: SecurityLevel, timeout: Duration? = nil
+        to level: SecurityLevel, timeout: Duration? = .seconds(60)
     ) async throws(BluetoothError) -> LinkSecurity {
         try await core { (link) async throws(BluetoothError) in
             try await link.raiseSecurity(to: level, timeout: timeout)
@@ -184,7 +184,7 @@ extension Connection {
     /// peripheral of a link sends a Security Request, and the central begins pairing. Needs CAP_NET_ADMIN.
     /// - Parameters:
     ///   - level: the level to reach at least.
-    ///   - timeout: the maximum time for the whole procedure.
+    ///   - timeout: the longest time to wait; nil for no limit but those of the steps of pairing.
     /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides `PairingFailure.ownedByDaemon` while BlueZ's
     ///   daemon runs, `.notPermitted`, and `.invalidArgument` for `SecurityLevel.low`, which needs
     ///   no pairing.
@@ -200,7 +200,7 @@ extension Connection {
     /// As ``pair(to:timeout:)``. The data are for this call: whatever its outcome, they are removed.
     /// - Parameters:
     ///   - data: what the peer has transferred by another way, such as an NFC tag or a QR code.
-    ///   - timeout: the maximum time to wait; nil for the limits of the steps of pairing.
+    ///   - timeout: the longest time to wait; nil for no limit but those of the steps of pairing.
     /// - Throws: what ``pair(to:timeout:)`` throws, with `PairingFailure.outOfBandDataRejected` for data that are not
     ///   the peer's present ones; `.invalidArgument` for those of another device.
     @discardableResult
@@ -224,7 +224,7 @@ extension Connection {
     /// repeated, while the connection remains.
     /// - Parameters:
     ///   - count: the number of bearers, 1 to 5 for most peers.
-    ///   - timeout: the maximum time for each step.
+    ///   - timeout: the longest time to wait for all of them; nil for no limit.
     /// - Returns: the number of bearers opened, at least one.
     /// - Throws: `.unsupported` when the peer, the kernel or this kind of connection has none,
     ///   `.connectionFailed` when the peer refuses, `.disconnected`, `.timedOut`, `.cancelled`.

@@ -10,15 +10,16 @@ public enum WriteType: Hashable, Sendable {
     case withoutResponse
 }
 
-// A `timeout` is the maximum time the caller waits; nil leaves the 30 s of an ATT transaction, and five minutes for all
-// requests of a call. A request that was sent keeps its place on the link until it is answered, so a late response never
+// A `timeout` is the longest time that the caller waits for all requests of a call, and for a pairing that the peer demands
+// meanwhile; nil for no limit. Whatever it is, a peer that does not respond to a request within 30 s loses the link (Core
+// Vol 3 Part F §3.3.3). A request that was sent keeps its place on the link until it is answered, so a late response never
 // reaches another caller.
 extension Connection {
     /// Exchanges the ATT_MTU with the peer (Core Vol 3 Part G §4.3.1).
     ///
     /// Permitted once per link; ``Central/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
     /// bytes, and at most ``ConnectionOptions/maximumTransmissionUnit``; other values are clamped.
-    public nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil)
+    public nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = .seconds(300))
         async throws(BluetoothError)
     {
         try await core { (link) async throws(BluetoothError) in
@@ -28,7 +29,7 @@ extension Connection {
 
     /// Reads a whole value, up to 512 bytes, in as many requests as it takes (Core Vol 3 Part G §4.8.1, §4.8.3).
     public nonisolated(nonsending) func read(
-        _ attribute: some RemoteAttribute, timeout: Duration? = nil
+        _ attribute: some RemoteAttribute, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [UInt8] {
         try await core { (link) async throws(BluetoothError) in try await link.read(attribute, timeout: timeout) }
     }
@@ -41,7 +42,8 @@ extension Connection {
     /// - Throws: `.invalidArgument` for more than 512 bytes, and without a response for more than
     ///   ``maximumCommandLength``, besides what every call throws.
     public nonisolated(nonsending) func write(
-        _ value: [UInt8], to attribute: some RemoteAttribute, type: WriteType = .withResponse, timeout: Duration? = nil
+        _ value: [UInt8], to attribute: some RemoteAttribute, type: WriteType = .withResponse,
+        timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
             switch type {
@@ -53,8 +55,8 @@ extension Connection {
 
     /// Sends a Write Command, which has no response (Core Vol 3 Part G §4.9.1).
     ///
-    /// Returns as soon as the kernel has the command, and waits while its buffer is full: commands are neither lost nor
-    /// reordered on this side, and a fast sender is slowed down to the link's pace.
+    /// Returns as soon as the kernel has the command, and waits while its buffer is full, by default without a limit:
+    /// commands are neither lost nor reordered on this side, and a fast sender is slowed down to the link's pace.
     /// - Throws: `.invalidArgument` for more than ``maximumCommandLength`` bytes, besides what every call throws.
     public nonisolated(nonsending) func writeCommand(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
@@ -68,7 +70,7 @@ extension Connection {
     ///
     /// A value that is malformed for its type has its `DescriptorValue.bytes` alone.
     public nonisolated(nonsending) func readValue(
-        of descriptor: RemoteDescriptor, timeout: Duration? = nil
+        of descriptor: RemoteDescriptor, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> DescriptorValue {
         try await core { (link) async throws(BluetoothError) in
             try await link.readValue(of: descriptor, timeout: timeout)
@@ -80,7 +82,7 @@ extension Connection {
     ///
     /// Needs no request where the declaration says that there are none, or the descriptor is missing.
     public nonisolated(nonsending) func extendedProperties(
-        of characteristic: RemoteCharacteristic, timeout: Duration? = nil
+        of characteristic: RemoteCharacteristic, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> CharacteristicExtendedProperties {
         try await core { (link) async throws(BluetoothError) in
             try await link.extendedProperties(of: characteristic, timeout: timeout)
@@ -93,12 +95,12 @@ extension Connection {
     /// - Parameters:
     ///   - uuid: the attributes' type, most often a characteristic's UUID.
     ///   - range: the handles to search, such as `RemoteService.handles`.
-    ///   - timeout: the maximum time to wait for everything.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Returns: the values in the order of their handles; none when there is no such attribute.
     /// - Throws: `BluetoothError`: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
     public nonisolated(nonsending) func readValues(
-        of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration? = nil
+        of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [RemoteValue] {
         try await core { (link) async throws(BluetoothError) in
             try await link.readValues(of: uuid, in: range, timeout: timeout)
@@ -114,7 +116,7 @@ extension Connection {
     /// - Throws: `BluetoothError`: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
     public nonisolated(nonsending) func read(
-        _ attributes: [any RemoteAttribute], timeout: Duration? = nil
+        _ attributes: [any RemoteAttribute], timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> [[UInt8]] {
         try await core { (link) async throws(BluetoothError) in try await link.read(attributes, timeout: timeout) }
     }
@@ -126,12 +128,12 @@ extension Connection {
     /// ``extendedProperties(of:timeout:)`` of a characteristic say whether it allows this.
     /// - Parameters:
     ///   - writes: the values in this order; each within the 512 bytes of a value.
-    ///   - timeout: the maximum time to wait for everything.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `BluetoothError`: `.invalidArgument` before anything is sent when one does not fit into a value,
     ///   `.attributeProtocol` when the peer refuses (`ATTErrorCode.prepareQueueFull` when its queue has no room),
     ///   `.protocolViolation` when an echo differs.
     public nonisolated(nonsending) func writeReliably(
-        _ writes: [AttributeWrite], timeout: Duration? = nil
+        _ writes: [AttributeWrite], timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in try await link.writeReliably(writes, timeout: timeout) }
     }

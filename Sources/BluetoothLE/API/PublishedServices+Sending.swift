@@ -7,7 +7,7 @@ extension PublishedServices {
     /// Notifies every subscriber of the value at this handle; see ``PublishedValue/notify(_:timeout:)``.
     @discardableResult
     package nonisolated(nonsending) func notify(
-        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration = .seconds(5)
+        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = .seconds(5)
     ) async throws(BluetoothError) -> [ValueDelivery] {
         try check(characteristic, .notification, "notify")
         return await session.broadcast(value, of: characteristic, as: .notification, timeout: timeout)

@@ -37,13 +37,13 @@ public struct PublishedValue: Sendable {
     /// ``Connection/missedValueCount`` counts what it has missed.
     /// - Parameters:
     ///   - value: the bytes; a link carries the first ATT_MTU − 3 of them.
-    ///   - timeout: the longest wait for the slowest link.
+    ///   - timeout: the longest wait for the slowest link; nil for no limit.
     /// - Returns: one delivery for each subscriber, in the order they connected.
     /// - Throws: `.invalidArgument` for a characteristic without the property `notify`, one that is not among these
     ///   services, or services that have been withdrawn.
     @discardableResult
     public nonisolated(nonsending) func notify(
-        _ value: [UInt8], timeout: Duration = .seconds(5)
+        _ value: [UInt8], timeout: Duration? = .seconds(5)
     ) async throws(BluetoothError) -> [ValueDelivery] {
         try await services.notify(value, of: try found("notify"), timeout: timeout)
     }
@@ -56,7 +56,7 @@ public struct PublishedValue: Sendable {
     /// confirmation is outstanding.
     /// - Parameters:
     ///   - value: the bytes; a link carries the first ATT_MTU − 3 of them.
-    ///   - timeout: the longest wait for the slowest device.
+    ///   - timeout: the longest wait for the slowest device; nil for no limit but the 30 s.
     /// - Returns: one delivery for each subscriber, in the order they connected.
     /// - Throws: `.invalidArgument` for a characteristic without the property `indicate`, one that is not among these
     ///   services, or services that have been withdrawn.
@@ -67,7 +67,7 @@ public struct PublishedValue: Sendable {
         try await services.indicate(value, of: try found("indicate"), timeout: timeout)
     }
 
-    /// Notifies one device; returns when the kernel has the notification.
+    /// Notifies one device; returns when the kernel has the notification, by default without a limit.
     /// - Throws: `.notSubscribed` unless the device has subscribed to notifications, `.invalidArgument` when the
     ///   characteristic is not among these services, besides what every call on a connection throws.
     public nonisolated(nonsending) func notify(
@@ -76,7 +76,7 @@ public struct PublishedValue: Sendable {
         try await connection.notify(value, of: try found("notify"), timeout: timeout)
     }
 
-    /// Indicates to one device; returns when it has confirmed.
+    /// Indicates to one device; returns when it has confirmed, which the link does not survive if it takes 30 s.
     /// - Throws: `.notSubscribed` unless the device has subscribed to indications, `.invalidArgument` when the
     ///   characteristic is not among these services, besides what every call on a connection throws.
     public nonisolated(nonsending) func indicate(

@@ -91,7 +91,7 @@ extension Central {
             onAddress(bond.identity, nil)
             return try await connect(to: bond.identity, options: options)
         }
-        var time = ConnectTime(options.searchTime, room: options.slotTimeout, from: loop.now)
+        var time = ConnectTime(options.searchTime, room: options.slotWait, from: loop.now)
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         var scan = options.search(.identity(identity) && .connectable, duplicates: .all)
         if options.waitsForAdapter { scan.whenAdapterUnavailable = .resume }
@@ -109,14 +109,14 @@ extension Central {
                     remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
             }
             if !hasBeenSeen, case .own = options.searchLimit {
-                time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
+                time = ConnectTime(options.timeout, room: options.slotWait, from: loop.now)
             }
             hasBeenSeen = true
             // The device may change its address before it answers; then it is found again.
             let start = loop.now
             var attempt = options.hearing(found)
             let limit = min(time.remaining(at: start) ?? ConnectTime.slice, ConnectTime.slice)
-            (attempt.timeout, attempt.slotTimeout) = (limit, time.room)
+            (attempt.timeout, attempt.slotTimeout) = (limit, time.room ?? .zero)
             do throws(BluetoothError) {
                 let address = try found.connectableAddress(for: operation)
                 onAddress(address, found)

@@ -1,7 +1,6 @@
 import BluetoothSockets
 import BluetoothKernelHost
 import BluetoothLoop
-import Logging
 
 // The adapters of a source: this machine's kernel, or another that a program passes.
 extension Adapter {
@@ -11,35 +10,21 @@ extension Adapter {
     /// - Parameters:
     ///   - selector: the adapter.
     ///   - power: whether the adapter may be powered on, now and later.
-    ///   - limit: the maximum time to wait for a usable adapter, such as one that appears late while the machine boots
-    ///     or that is still blocked; nil for no waiting.
-    ///   - bonds: the source of the bonds. Their keys replace the kernel's keys, before the adapter is powered on where
-    ///     this call does that, so that bonded devices reconnect without pairing again; if CAP_NET_ADMIN is missing, or
-    ///     BlueZ's daemon is running, they are not loaded, and ``bondStatus`` reports it.
-    ///   - bondLimit: the maximum number of bonds, and what happens when a device pairs at that limit.
-    ///   - privacy: whether the adapter uses private addresses, which change and which only bonded devices can resolve
-    ///     (management `Set Privacy`), with a key that is stored with the bonds; nil leaves the setting unchanged. The
-    ///     kernel changes it only while the adapter is off, so a powered adapter is switched off and on for it, which
-    ///     ends the activity of other programs on it, unless `power` is `PowerPolicy.leave`.
-    ///   - recovery: what happens when the controller does not answer, or a scan no longer receives anything.
+    ///   - configuration: the bonds, the privacy and more.
     ///   - source: the source of the adapter; nil for this machine's kernel.
-    ///   - log: receives PDUs and packets as `trace`, oddities as `debug`.
-    ///   - trace: a capture of the same source, which records the adapter's packets. Without one, `BLUETOOTH_TRACE=FILE` in
-    ///     the environment names a new file that records those of the machine's own kernel, or of `.environment`.
     /// - Throws: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.notPermitted`, `.unsupported`, each
     ///   with the fix. Where several adapters were tried, the message has the reason for each.
     public static func open(
-        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        recovery: RecoveryOptions = RecoveryOptions(), on source: (any AdapterSource)? = nil,
-        log: Logger = Logger(label: "bluetooth.adapter"),
-        trace: PacketTrace? = nil
+        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave,
+        configuration: AdapterConfiguration = AdapterConfiguration(), on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> Adapter {
         let source = try chosenSource(source, .init("open \(selector)"))
-        let trace = try await EnvironmentTrace.trace(trace, on: source)
+        var configuration = configuration
+        configuration.trace = try await EnvironmentTrace.trace(configuration.trace, on: source)
+        configuration.bonds = configuration.bonds.of(source)
         let session = try await DetachedSession(on: source.loop).open(
-            selector, power: power, waitingFor: limit, bonds: bonds.of(source), bondLimit: bondLimit, privacy: privacy,
-            recovery: recovery, of: source.provider(recordedBy: trace?.synthesis), log: log, trace: trace)
+            selector, power: power, configuration,
+            of: source.provider(recordedBy: configuration.trace?.synthesis))
         return Adapter(session)
     }
 

@@ -3,9 +3,9 @@ import BluetoothLoop
 import BluetoothSockets
 
 extension Link {
-    /// Closes the link from this side, and waits until it is down.
-    nonisolated(nonsending) func disconnect(timeout: Duration) async {
-        guard timeout > .zero, isConnected else { return disconnect() }
+    /// Closes the link from this side, and waits until it is down; without a limit if that is nil.
+    nonisolated(nonsending) func disconnect(timeout: Duration?) async {
+        guard timeout.map({ $0 > .zero }) ?? true, isConnected else { return disconnect() }
         // The link releases the host, which resolves the promise.
         let adapter = adapter
         defer { withExtendedLifetime(adapter) {} }

@@ -76,8 +76,8 @@ extension Link {
         let report = RequestReport(id, to: events)
         do throws(BluetoothError) {
             switch request {
-            case .read(let attribute): _ = try await read(attribute, report)
-            case .write(let value, let attribute): try await write(value, to: attribute, report)
+            case .read(let attribute): _ = try await read(attribute, timeout: .seconds(300), report)
+            case .write(let value, let attribute): try await write(value, to: attribute, timeout: .seconds(300), report)
             }
         } catch {
             report.fail(error)

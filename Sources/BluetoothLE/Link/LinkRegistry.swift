@@ -94,7 +94,7 @@ final class LinkEnvironment {
         reason.message =
             "The peer does not recognise this adapter: another program has switched its private addresses on or off."
         reason.remedy =
-            "Use the same privacy in all programs: --privacy of ble and linble.\nIn code: Adapter.open(privacy:)."
+            "Use the same privacy in all programs: --privacy of ble and linble.\nIn code: AdapterConfiguration.privacy."
         return reason
     }
 

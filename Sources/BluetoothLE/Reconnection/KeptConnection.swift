@@ -125,7 +125,7 @@ public final class KeptConnection: Sendable {
     /// streams.
     ///
     /// Returns when the link is down, or after `timeout`, as ``Connection/disconnect(timeout:)`` does.
-    public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {
+    public nonisolated(nonsending) func disconnect(timeout: Duration? = .seconds(5)) async {
         await core { await $0.disconnect(timeout: timeout) }
     }
 }

@@ -122,7 +122,7 @@ final class KeptSubscriptions {
         let (handle, values) = try await connection.core { (link) async throws(BluetoothError) in
             try await link.withCharacteristic(
                 target.characteristic, in: target.service, to: "subscribe", timeout: timeout
-            ) { (found) async throws(BluetoothError) in
+            ) { (found, timeout) async throws(BluetoothError) in
                 (found.valueHandle, try await link.subscribe(to: found, kind: target.kind, timeout: timeout))
             }
         }

@@ -87,7 +87,7 @@ final class Reconnector: KeptLinks {
         on central: some Central, waitsForSlot: Bool
     ) async throws(BluetoothError) -> KernelInstant {
         var options = options
-        if waitsForSlot, options.slotTimeout == nil { options.slotTimeout = ConnectionOptions.unlimited }
+        if waitsForSlot, options.slotWait == nil { options.slotTimeout = nil }
         let timeout = options.timeout
         options.timeout = nil
         options.attributeTimeout = timeout
@@ -160,13 +160,13 @@ final class Reconnector: KeptLinks {
     }
 
     /// Ends everything, and waits for the end of the link, unless other callers have it.
-    nonisolated(nonsending) func disconnect(timeout: Duration) async {
+    nonisolated(nonsending) func disconnect(timeout: Duration?) async {
         cancel()
         await leaveLink(timeout: timeout)
     }
 
     /// Leaves the link, once.
-    private nonisolated(nonsending) func leaveLink(timeout: Duration) async {
+    private nonisolated(nonsending) func leaveLink(timeout: Duration?) async {
         guard let connection else { return }
         self.connection = nil
         await connection.leave(timeout: timeout)

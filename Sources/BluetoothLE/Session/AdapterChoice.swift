@@ -30,13 +30,13 @@ private final class ChangeWait: DirectoryReceiver {
 extension HostDirectory {
     /// Returns the adapter that `selector` matches, ready for use; of several the first that works.
     ///
-    /// - Parameter limit: the maximum time to wait for a usable adapter; nil for no waiting.
+    /// - Parameter timeout: the longest time to wait for a usable adapter; nil for no limit.
     nonisolated(nonsending) func choose(
-        _ selector: AdapterSelector, _ requirements: AdapterRequirements, waitingFor limit: Duration?,
+        _ selector: AdapterSelector, _ requirements: AdapterRequirements, timeout: Duration?,
         store: any AdapterStore
     ) async throws(BluetoothError) -> AdapterInformation {
         let operation = BluetoothError.Operation("open \(selector)")
-        let deadline = limit.map { loop.now.advanced(by: $0) }
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
         let changes = ChangeWait()
         receiver = changes
         defer { receiver = nil }
@@ -46,12 +46,12 @@ extension HostDirectory {
             do throws(BluetoothError) {
                 return try await firstThatWorks(selector, requirements, store, operation)
             } catch {
-                guard curable.contains(error.code), let deadline, loop.now < deadline else { throw error }
+                guard curable.contains(error.code), deadline.map({ loop.now < $0 }) ?? true else { throw error }
                 reason = error
             }
             do throws(BluetoothError) {
                 let remaining = deadline.map { loop.now.duration(to: $0) }
-                try await change.value(operation, timeout: remaining ?? .zero, on: loop)
+                try await change.value(operation, timeout: remaining, on: loop)
             } catch {
                 throw error.code == .timedOut ? reason : error
             }

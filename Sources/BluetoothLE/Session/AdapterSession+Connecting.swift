@@ -10,7 +10,7 @@ extension AdapterSession {
     func connect(
         to peer: BluetoothAddress, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
-        var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
+        var time = ConnectTime(options.timeout, room: options.slotWait, from: loop.now)
         do {
             return try await connectOnce(to: peer, options, within: &time, isAgain: false)
         } catch  where error.code == .preempted {

@@ -145,10 +145,11 @@ extension AdapterSession {
             let isSpared = kind == .notification && !trusted.isEmpty && link.patience.isOnTrial
             // A completed call needs no timer.
             var remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
-            if isSpared {
+            if isSpared, !call.isResolved {
                 let end = trialEnd ?? loop.now.advanced(by: LinkPatience.trialWait)
                 trialEnd = end
-                remaining = remaining.map { min($0, max(loop.now.duration(to: end), .zero)) }
+                let rest = max(loop.now.duration(to: end), .zero)
+                remaining = min(remaining ?? rest, rest)
             }
             let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
             do throws(BluetoothError) {

@@ -3,13 +3,12 @@ import BluetoothLoop
 import Logging
 
 extension DetachedSession {
-    /// Selects an adapter and makes it ready for use; see
-    /// ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:recovery:on:log:trace:)``.
+    /// Selects an adapter and makes it ready for use; see ``Adapter/open(_:power:configuration:on:)``.
     func open(
-        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondStorage,
-        bondLimit: BondLimit, privacy: PrivacyMode?, recovery: RecoveryOptions, of provider: any HostProvider,
-        log: Logger, trace: PacketTrace?
+        _ selector: AdapterSelector, power: PowerPolicy, _ configuration: AdapterConfiguration,
+        of provider: any HostProvider
     ) async throws(BluetoothError) -> AdapterSession {
+        let (recovery, log) = (configuration.recovery, configuration.log)
         let (silence, least) = (recovery.silence.lowerBound, RecoveryOptions.leastSilence)
         guard silence >= least else {
             throw .invalidArgument(
@@ -17,13 +16,15 @@ extension DetachedSession {
                 "A scan cannot count as silent after \(silence.inSeconds); the minimum is \(least.inSeconds).")
         }
         let directory = try await provider.makeDirectory(log: log)
-        let bondManager = BondManager(bonds.store(log: log), limit: bondLimit, directory.pairing, on: loop, log: log)
-        let requirements = AdapterRequirements(power: power, privacy: privacy)
-        let information = try await directory.choose(selector, requirements, waitingFor: limit, store: bondManager)
+        let bondManager = BondManager(
+            configuration.bonds.store(log: log), limit: configuration.bondLimit, directory.pairing, on: loop, log: log)
+        let requirements = AdapterRequirements(power: power, privacy: configuration.privacy)
+        let information = try await directory.choose(
+            selector, requirements, timeout: configuration.timeout, store: bondManager)
         // The components are made on the loop, whatever the caller's executor.
         let session = AdapterSession(
             information, requirements, in: LoopBound(directory, on: loop), LoopBound(bondManager, on: loop),
-            recovery: recovery, log: log, trace: trace)
+            recovery: recovery, log: log, trace: configuration.trace)
         await session.begin()
         return session
     }

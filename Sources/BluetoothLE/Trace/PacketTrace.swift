@@ -9,7 +9,7 @@ import Synchronization
 
 /// A capture file of the packets on the air and between program and kernel, for Wireshark and btmon (btsnoop).
 ///
-/// Passed to `Adapter.open(trace:)`, it records the activity of that adapter. With CAP_NET_RAW it is a true capture of
+/// Passed to `AdapterConfiguration.trace`, it records the activity of that adapter. With CAP_NET_RAW it is a true capture of
 /// the kernel's monitor channel: every HCI and management packet of every adapter and program. Without, or if the program
 /// has the capability from its file and its caller does not have it, it is synthesised from the traffic of this program's
 /// own sockets, in the packets that carry it on the air; see ``Source``. Keys, passkeys and out-of-band data are replaced

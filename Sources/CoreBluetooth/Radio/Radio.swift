@@ -232,7 +232,8 @@ actor Radio: LoopActor {
             do throws(BluetoothError) {
                 let selector = configuration.selector
                 return try await Adapter.open(
-                    selector, power: configuration.power, bonds: configuration.bonds, on: source, log: log)
+                    selector, power: configuration.power, configuration: .init(bonds: configuration.bonds, log: log),
+                    on: source)
             } catch {
                 if error.code == .cancelled { throw error }
                 // The same error for each present adapter is reported once.

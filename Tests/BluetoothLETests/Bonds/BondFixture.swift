@@ -16,7 +16,8 @@ final class BondFixture: Sendable {
 
         func open(_ bonds: BondStorage? = nil, log: LogRecorder = LogRecorder()) async throws -> Adapter {
             let adapter = try await Adapter.open(
-                .address(address), power: .powerOn, bonds: bonds ?? .store(store), on: kernel, log: log.log)
+                .address(address), power: .powerOn, configuration: .init(bonds: bonds ?? .store(store), log: log.log),
+                on: kernel)
             for command: any ManagementCommand in [
                 ManagementSetBondable(true), ManagementSetSecureSimplePairing(true),
                 ManagementSetSecureConnections(.on),

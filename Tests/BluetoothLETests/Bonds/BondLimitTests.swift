@@ -84,7 +84,8 @@ import Testing
             let user = try await PairingUser(strangers)
             let management = try await strangers.onLoop { try strangers.openManagement { _ in } }
             let hasty = isAnsweredByOthers ? try await PairingUser(fixture.kernel) : nil
-            let adapter = try await Adapter.open(bonds: .store(store), bondLimit: limit, on: fixture.kernel)
+            let adapter = try await Adapter.open(
+                configuration: .init(bonds: .store(store), bondLimit: limit), on: fixture.kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             let (advertising, links) = try await adapter.serve(fixture)
             let fixture = LimitFixture(
@@ -150,17 +151,19 @@ import Testing
             try await fixture.base.settle { fixture.strangers.adapters(isUp: index) }
             let central = try await Adapter.open(
                 .address(first),
-                bonds: .store(
-                    MemoryBondStore(
-                        [
-                            Bond(
-                                identity: fixture.adapter.information.address,
-                                longTermKeys: [
-                                    LongTermKey(
-                                        address: fixture.adapter.information.address, kind: key.kind, isCentral: true,
-                                        value: key.value)
-                                ])
-                        ], of: first)), on: fixture.strangers)
+                configuration: .init(
+                    bonds: .store(
+                        MemoryBondStore(
+                            [
+                                Bond(
+                                    identity: fixture.adapter.information.address,
+                                    longTermKeys: [
+                                        LongTermKey(
+                                            address: fixture.adapter.information.address, kind: key.kind,
+                                            isCentral: true,
+                                            value: key.value)
+                                    ])
+                            ], of: first))), on: fixture.strangers)
             var options = ConnectionOptions()
             options.security.level = .medium
             let connection = try await central.connect(to: fixture.adapter.information.address, options: options)
@@ -232,7 +235,7 @@ import Testing
 
     @Test func thisProgramsOwnPairingIsRefusedBeforeItBegins() async throws {
         try await SecurityFixture.run { fixture in
-            let adapter = try await Adapter.open(bondLimit: BondLimit(0), on: fixture.base.kernel)
+            let adapter = try await Adapter.open(configuration: .init(bondLimit: BondLimit(0)), on: fixture.base.kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             let connection = try await adapter.connect(to: fixture.peripheral.address)
             let error = await failure { try await connection.pair() }

@@ -78,8 +78,9 @@ import BluetoothLE
             try await BondFixture.run(centralStore: store, limit: .seconds(3000)) { fixture in
                 let recording = try await PacketTrace.open(trace, on: fixture.central.kernel, log: log.log)
                 let central = try await Adapter.open(
-                    power: .powerOn, bonds: .store(store), privacy: .on, on: fixture.central.kernel, log: log.log,
-                    trace: recording)
+                    power: .powerOn,
+                    configuration: .init(bonds: .store(store), privacy: .on, log: log.log, trace: recording),
+                    on: fixture.central.kernel)
                 try await central.sendToManagement(ManagementSetBondable(true), to: 0)
                 let peripheral = try await fixture.peripheral.open(log: log)
                 let served = try await peripheral.serve(fixture.base)

@@ -120,7 +120,8 @@ import Testing
             fixture.central.kernel.setPowered(true, adapter: 0)
             fixture.central.kernel.hasNetAdmin = false
             let log = LogRecorder()
-            let adapter = try await Adapter.open(bonds: .store(store), on: fixture.central.kernel, log: log.log)
+            let adapter = try await Adapter.open(
+                configuration: .init(bonds: .store(store), log: log.log), on: fixture.central.kernel)
             #expect(await adapter.bondStatus == .notPermitted)
             let error = await failure { _ = try await adapter.connect(to: BondSamples.peer) }
             #expect(error?.code == .notPermitted)

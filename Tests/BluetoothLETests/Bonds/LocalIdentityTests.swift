@@ -30,7 +30,8 @@ import Testing
     private static func connect(
         _ fixture: Fixture, _ device: SimulatedPeripheral, _ store: any BondStore
     ) async throws -> (address: BluetoothAddress, bonds: [BluetoothAddress], hasPaired: Bool) {
-        let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store), on: fixture.kernel)
+        let adapter = try await Adapter.open(
+            power: .powerOn, configuration: .init(bonds: .store(store)), on: fixture.kernel)
         let before = await adapter.bonds()
         let connection = try await adapter.connect(to: device.address)
         let outcome = try await connection.pair(to: .medium)
@@ -70,10 +71,12 @@ import Testing
             let first = try await Self.connect(fixture, device, store)
             let second = try await Self.connect(fixture, device, store)
             #expect(second.address == first.address && !second.hasPaired)
-            let chosen = try await Adapter.open(.address(first.address), bonds: .store(store), on: fixture.kernel)
+            let chosen = try await Adapter.open(
+                .address(first.address), configuration: .init(bonds: .store(store)), on: fixture.kernel)
             #expect(chosen.information.address == first.address)
             // A program with another store does not know the identity.
-            let stranger = try await Adapter.open(bonds: .store(MemoryBondStore()), on: fixture.kernel)
+            let stranger = try await Adapter.open(
+                configuration: .init(bonds: .store(MemoryBondStore())), on: fixture.kernel)
             #expect(stranger.information.address.isZero)
         }
     }
@@ -96,11 +99,11 @@ import Testing
             // Set by another program, which has stored another.
             try Self.restart(fixture)
             let other = try await Adapter.open(
-                power: .powerOn, bonds: .store(MemoryBondStore()), on: fixture.kernel)
+                power: .powerOn, configuration: .init(bonds: .store(MemoryBondStore())), on: fixture.kernel)
             #expect(other.information.address != first.address)
             await other.close()
             fixture.kernel.isBluetoothDaemonRunning = true
-            let adapter = try await Adapter.open(bonds: .store(store), on: fixture.kernel)
+            let adapter = try await Adapter.open(configuration: .init(bonds: .store(store)), on: fixture.kernel)
             #expect(adapter.information.address.isZero)
             await adapter.close()
         }
@@ -109,11 +112,12 @@ import Testing
     @Test func privacyDoesNotReplaceAnAddressThatIsSet() async throws {
         try await Self.run { fixture, _ in
             let other = try await Adapter.open(
-                power: .powerOn, bonds: .store(MemoryBondStore()), on: fixture.kernel)
+                power: .powerOn, configuration: .init(bonds: .store(MemoryBondStore())), on: fixture.kernel)
             await other.close()
             fixture.kernel.setPowered(false, adapter: 0)
             let adapter = try await Adapter.open(
-                power: .powerOn, bonds: .store(MemoryBondStore()), privacy: .on, on: fixture.kernel)
+                power: .powerOn, configuration: .init(bonds: .store(MemoryBondStore()), privacy: .on),
+                on: fixture.kernel)
             #expect(adapter.information.usesPrivateAddresses)
             #expect(adapter.information.address.isZero)
             await adapter.close()
@@ -154,7 +158,7 @@ import Testing
             let log = LogRecorder()
             let store = FailingStore()
             let adapter = try await Adapter.open(
-                power: .powerOn, bonds: .store(store), on: fixture.kernel, log: log.log)
+                power: .powerOn, configuration: .init(bonds: .store(store), log: log.log), on: fixture.kernel)
             let address = adapter.information.address
             #expect(address.randomKind == .static)
             #expect(log.lines.contains { $0.contains("will not recognise it") })

@@ -11,8 +11,8 @@ import BluetoothLE
         _ machine: BondFixture.Machine, _ privacy: PrivacyMode?, log: LogRecorder = LogRecorder()
     ) async throws -> Adapter {
         let adapter = try await Adapter.open(
-            .address(machine.address), power: .powerOn, bonds: .store(machine.store), privacy: privacy,
-            on: machine.kernel, log: log.log)
+            .address(machine.address), power: .powerOn,
+            configuration: .init(bonds: .store(machine.store), privacy: privacy, log: log.log), on: machine.kernel)
         try await adapter.setPairingAgent(JustWorksPairingAgent())
         return adapter
     }
@@ -109,19 +109,22 @@ import BluetoothLE
 
     @Test func privacyIsChangedOnlyIfTheAdapterMayBePoweredOff() async throws {
         try await Fixture.run { fixture in
-            let error = await failure { _ = try await Adapter.open(privacy: .on, on: fixture.kernel) }
+            let error = await failure {
+                _ = try await Adapter.open(configuration: .init(privacy: .on), on: fixture.kernel)
+            }
             #expect(error?.code == .busy)
             #expect(error?.remedy?.contains("power off") == true)
-            let hidden = try await Adapter.open(power: .powerOn, privacy: .on, on: fixture.kernel)
+            let hidden = try await Adapter.open(power: .powerOn, configuration: .init(privacy: .on), on: fixture.kernel)
             #expect(hidden.information.usesPrivateAddresses && hidden.state == .poweredOn)
             // No request and the same request both leave the setting unchanged.
             for privacy in [nil, PrivacyMode.on] {
-                let other = try await Adapter.open(power: .powerOn, privacy: privacy, on: fixture.kernel)
+                let other = try await Adapter.open(
+                    power: .powerOn, configuration: .init(privacy: privacy), on: fixture.kernel)
                 #expect(other.information.usesPrivateAddresses)
                 #expect(hidden.state == .poweredOn)
                 await other.close()
             }
-            let open = try await Adapter.open(power: .powerOn, privacy: .off, on: fixture.kernel)
+            let open = try await Adapter.open(power: .powerOn, configuration: .init(privacy: .off), on: fixture.kernel)
             #expect(!open.information.usesPrivateAddresses)
         }
     }
@@ -131,14 +134,14 @@ import BluetoothLE
             func isUp() throws -> Bool? { try fixture.kernel.adapters().first?.isUp }
             fixture.kernel.setRefusal(.failed, of: .setPrivacy)
             let refused = await failure {
-                _ = try await Adapter.open(power: .powerOn, privacy: .on, on: fixture.kernel)
+                _ = try await Adapter.open(power: .powerOn, configuration: .init(privacy: .on), on: fixture.kernel)
             }
             #expect(refused != nil)
             #expect(try isUp() == true)
             fixture.kernel.setRefusal(nil, of: .setPrivacy)
             fixture.kernel.setSilent(true, for: .setPrivacy)
             let opening = fixture.begin {
-                try await Adapter.open(power: .powerOn, privacy: .on, on: fixture.kernel)
+                try await Adapter.open(power: .powerOn, configuration: .init(privacy: .on), on: fixture.kernel)
             }
             try await fixture.radio.sleep(for: .seconds(2))
             #expect(try isUp() == false)

@@ -25,7 +25,7 @@ import Testing
             let address = BluetoothAddress(0x00AA_0100_00B2, kind: .public)
             let kernel = base.radio.makeKernel(adapters: [SimulatedController(address: address)])
             adapter = try await Adapter.open(
-                power: .powerOn, bonds: .store(MemoryBondStore()), privacy: privacy, on: kernel)
+                power: .powerOn, configuration: .init(bonds: .store(MemoryBondStore()), privacy: privacy), on: kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             try await adapter.publish([
                 GATTService(
@@ -53,7 +53,7 @@ import Testing
         var adapters: [Adapter] = []
         for index in indices {
             let adapter = try await Adapter.open(
-                .index(index), power: .powerOn, bonds: .store(store), on: base.kernel)
+                .index(index), power: .powerOn, configuration: .init(bonds: .store(store)), on: base.kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             adapters.append(adapter)
         }

@@ -26,7 +26,7 @@ import Testing
             let held = try await Self.fill(fixture)
             let other = try fixture.makePeripheral()
             try await fixture.learn(other)
-            for limit in [nil, Duration.seconds(20)] {
+            for limit in [Duration.zero, .seconds(20)] {
                 let start = fixture.radio.now
                 let error = await failure {
                     let options = ConnectionOptions(slotTimeout: limit)
@@ -34,7 +34,7 @@ import Testing
                 }
                 #expect(error?.code == .linkLimitReached)
                 let time = start.duration(to: fixture.radio.now)
-                let least = limit ?? .zero
+                let least = limit
                 #expect(time >= least && time < least + .seconds(10), "\(time)")
                 #expect(other.links.isEmpty)
                 for adapter in fixture.adapters { #expect(await adapter.session.slotWaiterCount == 0) }
@@ -74,8 +74,8 @@ import Testing
     }
 
     /// The other adapter does not reach the device; the one that was full gets room in time.
-    @Test(arguments: [Duration?.none, .seconds(100)])
-    func anAdapterThatGetsRoomTakesPartAgain(_ slotTimeout: Duration?) async throws {
+    @Test(arguments: [Duration.zero, .seconds(100)])
+    func anAdapterThatGetsRoomTakesPartAgain(_ slotTimeout: Duration) async throws {
         try await GroupFixture.run(links: [1, nil]) { fixture in
             let (one, two) = (try fixture.makePeripheral(), try fixture.makePeripheral())
             let held = try await fixture.adapters[0].connect(to: one.address)

@@ -133,7 +133,7 @@ import Testing
     func powerThatFailsToComeBackIsTriedAgain(_ mode: RecoveryOptions.Mode) async throws {
         try await Fixture.run(limit: .seconds(100_000)) { fixture in
             let adapter = try await Adapter.open(
-                power: .keepOn, recovery: RecoveryOptions(mode: mode), on: fixture.kernel)
+                power: .keepOn, configuration: .init(recovery: RecoveryOptions(mode: mode)), on: fixture.kernel)
             fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
             fixture.kernel.setPowered(false, adapter: 0)
             try await fixture.radio.sleep(for: .seconds(2000))
@@ -203,7 +203,7 @@ import Testing
     @Test func nothingIsDoneIfItIsSwitchedOff() async throws {
         try await Fixture.run(limit: .seconds(100_000)) { fixture in
             let adapter = try await Adapter.open(
-                power: .powerOn, recovery: RecoveryOptions(mode: .off), on: fixture.kernel)
+                power: .powerOn, configuration: .init(recovery: RecoveryOptions(mode: .off)), on: fixture.kernel)
             let events = await adapter.healthEvents()
             let scan = try await adapter.scan()
             try await fixture.radio.sleep(for: .seconds(50_000))

@@ -15,7 +15,7 @@ struct ListeningAdapter {
         _ policy: AdapterUnavailablePolicy = .end
     ) async throws {
         SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 0x01, 0x06])])
-        adapter = try await Adapter.open(power: power, recovery: recovery, on: fixture.kernel)
+        adapter = try await Adapter.open(power: power, configuration: .init(recovery: recovery), on: fixture.kernel)
         events = await adapter.healthEvents(bufferCapacity: 1000)
         let scan = try await adapter.scan(ScanOptions(duplicates: .all, whenAdapterUnavailable: policy))
         reports = scan.makeAsyncIterator()

@@ -33,7 +33,8 @@ import Testing
     func aControllerThatAnswersAgainIsGood(_ mode: RecoveryOptions.Mode, isAsked: Bool) async throws {
         try await Fixture.run(limit: .seconds(36_000)) { fixture in
             fixture.kernel.hasNetAdmin = false
-            let adapter = try await Adapter.open(recovery: RecoveryOptions(mode: mode), on: fixture.kernel)
+            let adapter = try await Adapter.open(
+                configuration: .init(recovery: RecoveryOptions(mode: mode)), on: fixture.kernel)
             let events = await adapter.healthEvents(bufferCapacity: 1000)
             fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
             _ = try? await adapter.hasExtendedAdvertising()
@@ -62,7 +63,7 @@ import Testing
         try await Fixture.run(limit: .seconds(36_000)) { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let other = try await Adapter.open(
-                power: .powerOn, recovery: RecoveryOptions(mode: .off), on: fixture.kernel)
+                power: .powerOn, configuration: .init(recovery: RecoveryOptions(mode: .off)), on: fixture.kernel)
             let link = try await other.connect(to: peripheral.address)
             let adapter = try await Adapter.open(on: fixture.kernel)
             let events = await adapter.healthEvents(bufferCapacity: 1000)
@@ -83,7 +84,7 @@ import Testing
     @Test func withoutAWatchNothingIsReported() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(
-                power: .powerOn, recovery: RecoveryOptions(mode: .off), on: fixture.kernel)
+                power: .powerOn, configuration: .init(recovery: RecoveryOptions(mode: .off)), on: fixture.kernel)
             let events = await adapter.healthEvents()
             fixture.kernel.setPowered(false, adapter: 0)
             try await fixture.radio.sleep(for: .seconds(5))
@@ -107,7 +108,8 @@ import Testing
     func aTimeOfSilenceThatIsTooShortIsRefused(_ silence: ClosedRange<Duration>) async throws {
         try await Fixture.run { fixture in
             let error = await failure {
-                _ = try await Adapter.open(recovery: RecoveryOptions(silence: silence), on: fixture.kernel)
+                _ = try await Adapter.open(
+                    configuration: .init(recovery: RecoveryOptions(silence: silence)), on: fixture.kernel)
             }
             #expect(error?.code == .invalidArgument)
         }
@@ -117,7 +119,7 @@ import Testing
         try await Fixture.run(limit: .seconds(36_000)) { fixture in
             let silence = Duration.seconds(1)...(.seconds(Int64.max))
             let adapter = try await Adapter.open(
-                power: .powerOn, recovery: RecoveryOptions(silence: silence), on: fixture.kernel)
+                power: .powerOn, configuration: .init(recovery: RecoveryOptions(silence: silence)), on: fixture.kernel)
             let scan = try await adapter.scan()
             try await fixture.radio.sleep(for: .seconds(3600))
             withExtendedLifetime(scan) {}

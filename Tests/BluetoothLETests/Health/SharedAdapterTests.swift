@@ -49,7 +49,7 @@ import Testing
     @Test func openingASecondTimeIsNoPowerOff() async throws {
         try await Fixture.run { fixture in
             var listening = try await ListeningAdapter(fixture)
-            let second = try await Adapter.open(power: .powerOn, privacy: .on, on: fixture.kernel)
+            let second = try await Adapter.open(power: .powerOn, configuration: .init(privacy: .on), on: fixture.kernel)
             #expect(try await listening.nextReport(fixture) != nil)
             await second.close()
             await listening.adapter.close()

@@ -25,7 +25,7 @@ import BluetoothLE
         let radio = SimulatedRadio()
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
             let host = ScriptedHost(on: radio.loop)
-            let adapter = try await Adapter.open(bonds: .store(store), on: host)
+            let adapter = try await Adapter.open(configuration: .init(bonds: .store(store)), on: host)
             try await body(host, adapter)
         }
         radio.tearDown()

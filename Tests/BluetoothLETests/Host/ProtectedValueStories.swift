@@ -152,7 +152,7 @@ import Testing
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
             let host = ScriptedHost(on: radio.loop)
             await radio.loop.run { host.answers = [[0x02, 0x05, 0x02]: [0x03, 23, 0]] }
-            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), on: host)
+            let adapter = try await Adapter.open(configuration: .init(bonds: .store(MemoryBondStore())), on: host)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             try await body(try await Served(radio, host, adapter))
             await adapter.close()

@@ -299,7 +299,7 @@ import BluetoothLE
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         let kernel = radio.makeKernel()
         try await radio.run(limit: .seconds(600)) {
-            let adapter = try await Adapter.open(on: kernel, log: recorder.log)
+            let adapter = try await Adapter.open(configuration: .init(log: recorder.log), on: kernel)
             let mode = Mutex(0)
             let command = GATTCharacteristic(0xFFF9, properties: .writeWithoutResponse)
             try await adapter.publish(

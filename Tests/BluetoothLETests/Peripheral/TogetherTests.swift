@@ -10,7 +10,7 @@ import Testing
     /// Opens the adapter as another program does.
     private static func other(_ fixture: PeripheralFixture, _ log: LogRecorder = LogRecorder()) async throws -> Adapter
     {
-        try await Adapter.open(power: .powerOn, on: fixture.kernel, log: log.log)
+        try await Adapter.open(power: .powerOn, configuration: .init(log: log.log), on: fixture.kernel)
     }
 
     private static let otherServer = "another program serves"
@@ -191,7 +191,8 @@ import Testing
             await connection.disconnect()
             try await fixture.base.settle { served.links.connections.isEmpty }
             #expect(!log.lines.contains { $0.contains("private addresses") })
-            let other = try await Adapter.open(power: .powerOn, privacy: .on, on: fixture.central.kernel)
+            let other = try await Adapter.open(
+                power: .powerOn, configuration: .init(privacy: .on), on: fixture.central.kernel)
             try await central.ready(timeout: .seconds(30))
             #expect(log.lines.count { $0.contains("has switched the private addresses of hci0 on") } == 1)
             let error = await failure { _ = try await central.connect(to: BondFixture.peripheralAddress) }

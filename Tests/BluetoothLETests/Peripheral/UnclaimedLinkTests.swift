@@ -137,7 +137,7 @@ import Testing
             let kernel = FaultingKernel(fixture.kernel)
             kernel.refuseListening(.addressInUse)
             let log = LogRecorder()
-            let adapter = try await Adapter.open(on: kernel, log: log.log)
+            let adapter = try await Adapter.open(configuration: .init(log: log.log), on: kernel)
             let published = try await adapter.publish([PeripheralFixture.service])
             let set = try await adapter.advertise(PeripheralFixture.content)
             #expect(await !adapter.session.isServing)

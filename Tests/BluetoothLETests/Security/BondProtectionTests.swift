@@ -141,7 +141,7 @@ import Testing
             let store = MemoryBondStore([fixture.before], of: fixture.adapter.information.address)
             await fixture.adapter.close()
             fixture.base.kernel.hasNetAdmin = false
-            let adapter = try await Adapter.open(bonds: .store(store), on: fixture.base.kernel)
+            let adapter = try await Adapter.open(configuration: .init(bonds: .store(store)), on: fixture.base.kernel)
             let error = await failure { _ = try await adapter.connect(to: fixture.address) }
             #expect(error?.code == .notPermitted)
             #expect(error?.remedy?.contains("leavesBondedLinksUnencrypted") == true)

@@ -158,7 +158,8 @@ import Testing
 
     @Test func anAdapterWithPrivateAddressesMakesNone() async throws {
         try await Fixture.run { fixture in
-            let adapter = try await Adapter.open(power: .powerOn, privacy: .on, on: fixture.kernel)
+            let adapter = try await Adapter.open(
+                power: .powerOn, configuration: .init(privacy: .on), on: fixture.kernel)
             let error = await failure { _ = try await adapter.makeOutOfBandData() }
             #expect(error?.code == .unsupported)
             #expect(error?.message.contains("private addresses") == true)

@@ -201,7 +201,7 @@ import Testing
             try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
             try await fixture.peripheral.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(123_456))))
             let other = try await Adapter.open(
-                .address(fixture.address), bonds: .store(MemoryBondStore()), on: fixture.kernel)
+                .address(fixture.address), configuration: .init(bonds: .store(MemoryBondStore())), on: fixture.kernel)
             try await other.sendToManagement(
                 ManagementSetIOCapability(.noInputNoOutput), to: other.information.index)
             try await fixture.central.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(123_456))))

@@ -12,7 +12,7 @@ enum AdaptersPage {
 
     /// Choosing one
     static func choosingOne2() async throws {
-        let adapter = try await Adapter.open(power: .powerOn, waitingFor: .seconds(30))
+        let adapter = try await Adapter.open(power: .powerOn, configuration: .init(timeout: .seconds(30)))
         print(adapter.information.name, "is there")
     }
 
@@ -47,7 +47,8 @@ enum AdaptersPage {
 
     /// When its radio fails
     static func whenItsRadioFails() async throws {
-        let adapter = try await Adapter.open(power: .powerOn, recovery: RecoveryOptions(mode: .recover))
+        let recovery = RecoveryOptions(mode: .recover)
+        let adapter = try await Adapter.open(power: .powerOn, configuration: .init(recovery: recovery))
         let events = await adapter.healthEvents()
         print(await adapter.health)  // good
         for try await event in events {

@@ -7,7 +7,7 @@ enum BondsPage {
     /// Storing bonds
     static func storingBonds() async throws {
         let store = try FileBondStore(directory: "/var/lib/sensors/bonds")
-        let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store))
+        let adapter = try await Adapter.open(power: .powerOn, configuration: .init(bonds: .store(store)))
         print(await adapter.bondStatus)
     }
 
@@ -26,8 +26,8 @@ enum BondsPage {
 
     /// How many bonds
     static func howManyBonds() async throws {
-        let adapter = try await Adapter.open(
-            power: .powerOn, bondLimit: BondLimit(8, whenFull: .replaceUnauthenticated))
+        let limit = BondLimit(8, whenFull: .replaceUnauthenticated)
+        let adapter = try await Adapter.open(power: .powerOn, configuration: .init(bondLimit: limit))
         try await adapter.setPairingAgent(JustWorksPairingAgent())
     }
 
@@ -68,7 +68,7 @@ enum BondsPage {
 
     /// A private address for this machine
     static func aPrivateAddressForThisMachine() async throws {
-        let adapter = try await Adapter.open(power: .powerOn, privacy: .on)
+        let adapter = try await Adapter.open(power: .powerOn, configuration: .init(privacy: .on))
         print(adapter.information.usesPrivateAddresses, adapter.information.address)
     }
 }

@@ -7,7 +7,7 @@ enum CapturePage {
     /// Capturing packets
     static func capturingPackets() async throws {
         let trace = try await PacketTrace.open("session.btsnoop")
-        let adapter = try await Adapter.open(power: .powerOn, trace: trace)
+        let adapter = try await Adapter.open(power: .powerOn, configuration: .init(trace: trace))
         // … scan, connect, read …
         await adapter.close()
         await trace.close()  // the file is complete when this returns

@@ -145,7 +145,8 @@ enum ThermometerLoggerPage {
             }
 
             static func run() async throws(BluetoothError) {
-                let adapter = try await Adapter.open(power: .powerOn, waitingFor: .seconds(60), on: .environment)
+                let adapter = try await Adapter.open(
+                    power: .powerOn, configuration: .init(timeout: .seconds(60)), on: .environment)
                 let options = ScanOptions(filter: .service(.healthThermometer), whenAdapterUnavailable: .resume)
                 let found = try await adapter.firstAdvertisement(timeout: nil, options: options)
                 let kept = try adapter.keepConnected(to: found)

@@ -35,8 +35,8 @@ extension AttributeHandle: RemoteAttribute {
     public var attributeHandle: AttributeHandle { self }
 }
 
-// `timeout` limits the caller's wait; nil leaves the 30 s of the Attribute Protocol for each request, and the limit of a
-// discovery for all requests of a call. The request in flight keeps its place on the link until it is answered, so a late
+// `timeout` is the longest time that the caller waits for all requests together; nil for no limit but the 30 s that the
+// Attribute Protocol has for each. The request in flight keeps its place on the link until it is answered, so a late
 // response never reaches another caller.
 extension Link {
     nonisolated(nonsending) func perform<Procedure: ClientProcedure>(
@@ -44,20 +44,23 @@ extension Link {
         timeout: Duration?, _ report: RequestReport? = nil
     ) async throws(BluetoothError) -> Procedure.Output {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
-        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        let limit = timeout.map { (duration: $0, end: loop.now.advanced(by: $0)) }
+        let deadline = limit?.end
         var isSynchronized = false
         var repetitions = 0
         while true {
             let bearer = try requestBearer(for: operation, fitting: requestLength)
             if Task.isCancelled { throw .cancelled(operation) }
             let change = securityChangeCount
-            let limit = timeout == nil ? PeerDatabase.discoveryTimeLimit : nil
             let transaction = ProcedureCall(procedure, operation, on: bearer, limit: limit, report)
             bearer.submit(transaction, reportsBeginning: report != nil)
+            let isFirst = !isSynchronized && repetitions == 0
+            // The bearer's timer is enough for the first request, unless it waits for others.
+            if !isFirst || !bearer.hasSentAtOnce || timeout.map({ $0 < AttributeProtocol.transactionTimeout }) == true {
+                transaction.limitTime()
+            }
             do throws(BluetoothError) {
-                let isFirst = !isSynchronized && repetitions == 0
-                let remaining = isFirst ? timeout : deadline.map { loop.now.duration(to: $0) }
-                try await transaction.call.value(operation, timeout: remaining, on: loop)
+                try await transaction.call.value(operation, timeout: nil, on: loop)
                 warn(of: transaction.problems)
                 // A successful call always has an output.
                 guard let output = transaction.output else { throw .cancelled(operation) }
@@ -79,6 +82,11 @@ extension Link {
         }
     }
 
+    /// The time until a deadline; nil without one.
+    func remaining(until deadline: KernelInstant?) -> Duration? {
+        deadline.map { max(.zero, loop.now.duration(to: $0)) }
+    }
+
     /// Returns the handle of an attribute; throws if the attribute may have changed since its discovery.
     func current(_ attribute: some RemoteAttribute, _ name: String) throws(BluetoothError) -> AttributeHandle {
         let handle = attribute.attributeHandle
@@ -96,7 +104,7 @@ extension Link {
         }
     }
 
-    nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil)
+    nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration?)
         async throws(BluetoothError)
     {
         let agreed = try await perform(
@@ -108,7 +116,7 @@ extension Link {
     // MARK: Values
 
     nonisolated(nonsending) func read(
-        _ attribute: some RemoteAttribute, timeout: Duration? = nil, _ report: RequestReport? = nil
+        _ attribute: some RemoteAttribute, timeout: Duration?, _ report: RequestReport? = nil
     ) async throws(BluetoothError) -> [UInt8] {
         let handle = try current(attribute, "read")
         let value = try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, report)
@@ -117,7 +125,7 @@ extension Link {
     }
 
     nonisolated(nonsending) func write(
-        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil,
+        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration?,
         _ report: RequestReport? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write")
@@ -140,7 +148,7 @@ extension Link {
     }
 
     nonisolated(nonsending) func writeCommand(
-        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
+        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration?
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write command")
         let timeout =

@@ -6,14 +6,14 @@ import BluetoothGATT
 // answers cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
 extension Link {
     nonisolated(nonsending) func discoverServices(
-        _ uuid: BluetoothUUID? = nil, isFirstOnly: Bool = false, timeout: Duration? = nil
+        _ uuid: BluetoothUUID? = nil, isFirstOnly: Bool = false, timeout: Duration?
     ) async throws(BluetoothError) -> [RemoteService] {
         let name = uuid.map { "discover service \($0)" } ?? "discover services"
         return try await perform(ServiceDiscovery(uuid: uuid, isFirstOnly: isFirstOnly), name, timeout: timeout)
     }
 
     nonisolated(nonsending) func discoverIncludedServices(
-        of service: RemoteService, timeout: Duration? = nil
+        of service: RemoteService, timeout: Duration?
     ) async throws(BluetoothError) -> [RemoteIncludedService] {
         try await perform(
             IncludedServiceDiscovery(in: service.handles, knowing: [service]), "discover included services",
@@ -29,7 +29,7 @@ extension Link {
     }
 
     nonisolated(nonsending) func discoverDescriptors(
-        of characteristic: RemoteCharacteristic, timeout: Duration? = nil
+        of characteristic: RemoteCharacteristic, timeout: Duration?
     ) async throws(BluetoothError) -> [RemoteDescriptor] {
         guard let range = characteristic.descriptorRange else { return [] }
         return try await perform(
@@ -38,20 +38,23 @@ extension Link {
 
     /// Calls `body` with the first characteristic with a UUID in the first service with another that has it.
     ///
+    /// - Parameter timeout: the time for all of this, of which `body` is given the rest.
     /// - Parameter isRepeated: whether `body` is called once more where nothing was sent since the attributes have
     ///   changed, or where the peer has refused the handle.
     nonisolated(nonsending) func withCharacteristic<Output>(
         _ uuid: BluetoothUUID, in service: BluetoothUUID, to operation: String, timeout: Duration?,
         isRepeated: Bool = true,
-        _ body: nonisolated(nonsending) (RemoteCharacteristic) async throws(BluetoothError) -> Output
+        _ body:
+            nonisolated(nonsending) (RemoteCharacteristic, _ timeout: Duration?) async throws(BluetoothError) -> Output
     ) async throws(BluetoothError) -> Output {
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
         var isFresh = false
         while true {
             do throws(BluetoothError) {
                 let found = try await database.characteristic(
-                    uuid, in: service, self, isFresh: isFresh, timeout: timeout)
+                    uuid, in: service, self, isFresh: isFresh, timeout: remaining(until: deadline))
                 guard let found else { throw .noCharacteristic(uuid, in: service, .init(operation, peer: peer)) }
-                return try await body(found)
+                return try await body(found, remaining(until: deadline))
             } catch {
                 guard isRepeated, !isFresh, error.isAboutOldAttributes else { throw error }
                 isFresh = true

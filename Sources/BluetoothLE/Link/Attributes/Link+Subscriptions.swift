@@ -17,7 +17,7 @@ public enum SubscriptionKind: Sendable, Hashable {
 extension Link {
     nonisolated(nonsending) func subscribe(
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
-        timeout: Duration? = nil
+        timeout: Duration?
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         var repetitions = 0
@@ -56,7 +56,7 @@ extension Link {
             configuredBy: descriptor, confirmation: confirmation)
         bearer.configure(handle)
         do {
-            try await confirmation.value(operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
+            try await confirmation.value(operation, timeout: remaining(until: deadline), on: loop)
         } catch {
             unsubscribe(id, from: handle, configuredBy: descriptor)
             throw error
@@ -96,16 +96,17 @@ extension Link {
     private nonisolated(nonsending) func configurationHandle(
         of characteristic: RemoteCharacteristic, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> AttributeHandle? {
-        func remaining() -> Duration? { deadline.map { loop.now.duration(to: $0) } }
         let handle = characteristic.valueHandle
-        try await databaseIfAny?.confirm(handle, characteristic.uuid, self, "subscribe", timeout: remaining())
+        try await databaseIfAny?.confirm(
+            handle, characteristic.uuid, self, "subscribe", timeout: remaining(until: deadline))
         if let known = characteristic.descriptor(.clientCharacteristicConfiguration) {
-            try await databaseIfAny?.confirm(known.handle, known.uuid, self, "subscribe", timeout: remaining())
+            try await databaseIfAny?.confirm(
+                known.handle, known.uuid, self, "subscribe", timeout: remaining(until: deadline))
             return known.handle
         }
         // Descriptors that are known are all.
         if characteristic.descriptors.isEmpty,
-            let found = try await database.configuration(of: characteristic, self, timeout: remaining())
+            let found = try await database.configuration(of: characteristic, self, timeout: remaining(until: deadline))
         {
             return found
         }

@@ -17,7 +17,7 @@ extension AttributeWrite {
 
 extension Link {
     nonisolated(nonsending) func readValues(
-        of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration? = nil
+        of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration?
     ) async throws(BluetoothError) -> [RemoteValue] {
         let values = try await perform(ValueReadByUUID(uuid, in: range), "read all \(uuid)", timeout: timeout)
         if uuid == .deviceName, let name = values.first?.value { bondedPeer.store(deviceName: name, self) }
@@ -25,7 +25,7 @@ extension Link {
     }
 
     nonisolated(nonsending) func read(
-        _ attributes: [any RemoteAttribute], timeout: Duration? = nil
+        _ attributes: [any RemoteAttribute], timeout: Duration?
     ) async throws(BluetoothError) -> [[UInt8]] {
         let bearer = try bearer(for: .init("read several", peer: peer))
         var handles: [AttributeHandle] = []
@@ -38,7 +38,7 @@ extension Link {
     }
 
     nonisolated(nonsending) func writeReliably(
-        _ writes: [AttributeWrite], timeout: Duration? = nil
+        _ writes: [AttributeWrite], timeout: Duration?
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("write reliably", peer: peer)
         _ = try bearer(for: operation)
@@ -54,13 +54,13 @@ extension Link {
     }
 
     nonisolated(nonsending) func readValue(
-        of descriptor: RemoteDescriptor, timeout: Duration? = nil
+        of descriptor: RemoteDescriptor, timeout: Duration?
     ) async throws(BluetoothError) -> DescriptorValue {
         DescriptorValue(try await read(descriptor, timeout: timeout), of: descriptor.uuid)
     }
 
     nonisolated(nonsending) func extendedProperties(
-        of characteristic: RemoteCharacteristic, timeout: Duration? = nil
+        of characteristic: RemoteCharacteristic, timeout: Duration?
     ) async throws(BluetoothError) -> CharacteristicExtendedProperties {
         guard characteristic.properties.contains(.extendedProperties),
             let descriptor = characteristic.descriptor(.characteristicExtendedProperties),

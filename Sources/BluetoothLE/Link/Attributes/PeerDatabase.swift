@@ -28,9 +28,6 @@ final class PeerDatabase {
         self.cache = cache
     }
 
-    /// The default time limit of a discovery; a peer may take 30 s for each response.
-    static let discoveryTimeLimit = Duration.seconds(300)
-
     /// Returns the whole database: the cached one if the peer confirms it, otherwise by discovery.
     nonisolated(nonsending) func discover(
         _ link: Link, cached: Bool, timeout: Duration?
@@ -40,14 +37,15 @@ final class PeerDatabase {
         _ = try link.bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
         if cached, let database = state.database { return database }
-        let timeout = timeout ?? Self.discoveryTimeLimit
+        let deadline = timeout.map { link.loop.now.advanced(by: $0) }
         var hash: DatabaseHash?
         if cached {
             hash = try await adoptStored(link, operation, readsHash: true, timeout: timeout)
             if let database = state.database { return database }
         }
         let changes = state.changeCount
-        let database = try await link.perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
+        let database = try await link.perform(
+            DatabaseDiscovery(), "discover all attributes", timeout: link.remaining(until: deadline))
         guard changes == state.changeCount else { return database }
         adopt(database, hash: hash, link)
         if hash != nil {
@@ -139,7 +137,7 @@ final class PeerDatabase {
         if changes == state.changeCount {
             if found.first?.uuid == type {
                 state.shown.types[handle] = type
-                return deadline.map { max(.zero, link.loop.now.duration(to: $0)) }
+                return link.remaining(until: deadline)
             }
             servicesChanged(in: .all, link)
         }
@@ -313,8 +311,8 @@ final class PeerDatabase {
     nonisolated(nonsending) func resynchronize(
         _ link: Link, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
-        let remaining = deadline.map { link.loop.now.duration(to: $0) }
-        let hash = try await link.perform(DatabaseHashRead(), "read the database hash", timeout: remaining)
+        let hash = try await link.perform(
+            DatabaseHashRead(), "read the database hash", timeout: link.remaining(until: deadline))
         if let hash, hash == state.hash { return }
         servicesChanged(in: .all, link)
         throw .attributesChanged(operation)

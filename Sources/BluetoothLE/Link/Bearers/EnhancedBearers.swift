@@ -59,11 +59,12 @@ final class EnhancedBearers {
         let operation = BluetoothError.Operation("open enhanced bearers", peer: link.peer)
         _ = try link.bearer(for: operation)
         guard count > 0 else { throw .invalidArgument(operation, "The number of bearers must be at least 1.") }
-        try await agree(link, operation, timeout: timeout)
+        let deadline = timeout.map { link.loop.now.advanced(by: $0) }
+        try await agree(link, operation, until: deadline)
         var opened = 0
         while opened < count {
             do {
-                try await openOne(link, operation, timeout: timeout)
+                try await openOne(link, operation, until: deadline)
             } catch  where opened > 0 && error.code == .connectionFailed {
                 // The peer accepts no more.
                 return opened
@@ -78,15 +79,18 @@ final class EnhancedBearers {
     /// Checks that the peer's server supports enhanced bearers, and announces this client's support (Core Vol 3 Part G
     /// §7.2, §7.4).
     private nonisolated(nonsending) func agree(
-        _ link: Link, _ operation: BluetoothError.Operation, timeout: Duration?
+        _ link: Link, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         var characteristics: [RemoteCharacteristic] = []
-        if let service = try await link.discoverServices(.genericAttribute, timeout: timeout).first {
-            characteristics = try await link.discoverCharacteristics(nil, in: service.handles, timeout: timeout)
+        if let service = try await link.discoverServices(.genericAttribute, timeout: link.remaining(until: deadline))
+            .first
+        {
+            characteristics = try await link.discoverCharacteristics(
+                nil, in: service.handles, timeout: link.remaining(until: deadline))
         }
         var serverFeatures: UInt8 = 0
         if let characteristic = characteristics.first(where: { $0.uuid == .serverSupportedFeatures }) {
-            serverFeatures = try await link.read(characteristic, timeout: timeout).first ?? 0
+            serverFeatures = try await link.read(characteristic, timeout: link.remaining(until: deadline)).first ?? 0
         }
         guard serverFeatures & 0x01 != 0 else {
             throw BluetoothError(
@@ -94,15 +98,15 @@ final class EnhancedBearers {
         }
         guard let characteristic = characteristics.first(where: { $0.uuid == .clientSupportedFeatures }) else { return }
         // Bits that are set must not be cleared.
-        var features = try await link.read(characteristic, timeout: timeout)
+        var features = try await link.read(characteristic, timeout: link.remaining(until: deadline))
         if features.isEmpty { features = [0] }
         guard features[0] & 0x02 == 0 else { return }
         features[0] |= 0x02
-        try await link.write(features, to: characteristic, timeout: timeout)
+        try await link.write(features, to: characteristic, timeout: link.remaining(until: deadline))
     }
 
     private nonisolated(nonsending) func openOne(
-        _ link: Link, _ operation: BluetoothError.Operation, timeout: Duration?
+        _ link: Link, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         _ = try link.bearer(for: operation)
         guard let adapter = link.adapter else { throw .noRoute(operation) }
@@ -110,7 +114,7 @@ final class EnhancedBearers {
         let request = LinkRequest(
             to: link.identity, .enhancedBearer, operation,
             .enhancedBearer(receiveMTU: link.configuration.receiveMTU),
-            until: timeout.map { link.loop.now.advanced(by: $0) })
+            until: deadline)
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
         let channel = try adapter.channels.host.connect(request, LinkReceiver(link, bearer: id))
@@ -119,7 +123,7 @@ final class EnhancedBearers {
         do throws(BluetoothError) {
             guard let pairings = link.pairings else { throw .noRoute(operation) }
             try await pairings.allowingPairing(with: link.peer) { () async throws(BluetoothError) in
-                try await call.value(operation, timeout: timeout, on: loop)
+                try await call.value(operation, timeout: link.remaining(until: deadline), on: loop)
             }
         } catch {
             end(id, error)

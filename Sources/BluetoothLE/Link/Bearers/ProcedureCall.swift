@@ -15,15 +15,13 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     private unowned let bearer: ATTBearer
     /// Receives the sending of a request, and the outcome as it arrives, before any later event.
     private let report: RequestReport?
-    /// The time limit of all requests together, as the peer may take 30 s for each; nil for none.
-    private let limit: Duration?
-    /// When the first request was written.
-    private var start: KernelInstant?
+    /// The time limit of the whole call, as the peer may take 30 s for each request; nil for none.
+    private let limit: (duration: Duration, end: KernelInstant)?
     private var timer: LoopTimer?
 
     init(
         _ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer,
-        limit: Duration? = nil, _ report: RequestReport? = nil
+        limit: (duration: Duration, end: KernelInstant)?, _ report: RequestReport? = nil
     ) {
         self.limit = limit
         self.procedure = procedure
@@ -39,14 +37,13 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
 
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try procedure.writeRequest(into: &writer)
-        if limit != nil, start == nil { start = bearer.loop.now }
     }
 
     func began() { report?.begin() }
 
     func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
         guard case .done(let output) = try procedure.receive(answer) else {
-            if timer == nil { limitTime() }
+            limitTime(hasResponded: true)
             return .next
         }
         self.output = output
@@ -55,17 +52,18 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
 
     func stop() -> TransactionStep { procedure.stop() ? .next : .done }
 
-    /// Sets the timer for a procedure of several requests.
-    private func limitTime() {
-        guard let limit, let start else { return }
+    /// Sets the timer of the time limit. Without one, the bearer ends a request that has no response after 30 s.
+    func limitTime(hasResponded: Bool = false) {
+        guard let limit, timer == nil, !isAbandoned else { return }
         timer = bearer.loop.makeLocalTimer { [call, operation] in
-            call.fail(
-                BluetoothError(
-                    .timedOut, operation, "The peer's responses take more than \(limit.inSeconds) in total.",
-                    remedy: "For such a slow peer, allow more time.\nIn code, pass a longer timeout.",
-                    isRetryable: true))
+            var error = BluetoothError.timedOut(operation, after: limit.duration)
+            if hasResponded {
+                error.message = "The peer's responses take more than \(limit.duration.inSeconds) in total."
+                error.remedy = "For such a slow peer, allow more time.\nIn code, pass a longer timeout."
+            }
+            call.fail(error)
         }
-        timer?.set(at: start.advanced(by: limit))
+        timer?.set(at: limit.end)
     }
 
     func end(_ failure: TransactionFailure?) {

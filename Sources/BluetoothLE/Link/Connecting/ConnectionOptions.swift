@@ -12,8 +12,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var attempts: Int
     /// Whether to wait for an adapter that is off, blocked or absent, within ``timeout``, instead of failing at once.
     public var waitsForAdapter: Bool
-    /// The maximum time to wait for the end of a link if the controller has no room for another; nil, the default, does
-    /// not wait and throws `.linkLimitReached`. This time is not part of ``timeout``: after it, an attempt has what
+    /// The longest time to wait for the end of a link if the controller has no room for another; zero, the default, does
+    /// not wait and throws `.linkLimitReached`; nil for no limit. This time is not part of ``timeout``: after it, an attempt has what
     /// remains of that, also one that is repeated because its link failed. All waits of a call together have this limit.
     ///
     /// Calls that wait get the room in their order, one that waits longer first, while its device answers within 8 s; one
@@ -76,7 +76,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// parameters, 1 MiB to receive into.
     public init(
         timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
-        waitsForAdapter: Bool = false, slotTimeout: Duration? = nil, enhancedBearers: Int = 0,
+        waitsForAdapter: Bool = false, slotTimeout: Duration? = .zero, enhancedBearers: Int = 0,
         security: SecurityOptions = SecurityOptions(), parameters: ConnectionParameterRequest? = nil,
         phys: LEPHYSet? = nil, dataLength: Int? = nil, use: ConnectionUse? = nil, sendBuffer: Int? = nil,
         receiveBuffer: Int? = 1 << 20
@@ -104,8 +104,11 @@ public struct ConnectionOptions: Hashable, Sendable {
         return options
     }
 
-    /// A time limit that is never reached.
-    package static let unlimited = Duration.seconds(10 * 365 * 86_400)
+    /// The longest wait for a slot, ten years for no limit; nil for a connect that does not wait.
+    package var slotWait: Duration? {
+        guard let slotTimeout else { return .seconds(10 * 365 * 86_400) }
+        return slotTimeout > .zero ? slotTimeout : nil
+    }
 
     /// Larger than any PDU, including those that a peer writes beyond the ATT_MTU, as Bumble does by up to 250 bytes.
     /// The host drops longer ones, after which the peer would seem to be silent.
@@ -144,7 +147,7 @@ public struct SecurityOptions: Hashable, Sendable {
     /// The policy for requests that the peer refuses because the link's security is insufficient.
     public var policy: SecurityPolicy
     /// The time limit for raising the security, after ``ConnectionOptions/timeout``; long enough for a user to find and
-    /// enter a number. Nil for the 30 s of each step of pairing.
+    /// enter a number. Nil for no limit but the 30 s of each step of pairing.
     public var timeout: Duration?
     /// The minimum size of the link's encryption key in bytes, 7 to 16 (Core Vol 3 Part H §2.3.4).
     ///

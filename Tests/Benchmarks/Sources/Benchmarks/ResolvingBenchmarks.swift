@@ -37,7 +37,7 @@ func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
         let own = try await Adapter.open(on: kernel)
         let store = MemoryBondStore(bonds, of: own.information.address)
         await own.close()
-        let adapter = try await Adapter.open(bonds: .store(store), on: kernel)
+        let adapter = try await Adapter.open(configuration: .init(bonds: .store(store)), on: kernel)
         let runner = LoopRunner(loop: kernel.loop)
         let scan = try await adapter.scan(
             ScanOptions(filter: .address(last.identity), duplicates: .all, deviceLimit: addressCount))

@@ -1,0 +1,213 @@
+import BluetoothLoop
+import BluetoothSimulation
+import Synchronization
+import TestSupport
+import Testing
+
+import BluetoothLE
+
+/// The time limits of calls: the default, another, and none.
+@Suite struct TimeoutTests {
+    /// A server with a service 180F and a long characteristic 2A19, and takes some time for each response.
+    private final class SlowServer: SimulatedLinkHandler {
+        private let pause: Duration
+        private let loop: EventLoop
+        private let timer = Mutex<LoopTimer?>(nil)
+
+        init(pause: Duration, on loop: EventLoop) {
+            self.pause = pause
+            self.loop = loop
+        }
+
+        func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+            let request = [UInt8](packet)
+            guard request.count >= 3, request[0] != 0x0C || request.count == 5 else { return }
+            let answer: [UInt8]
+            switch request[0] {
+            // The service at 0001…0003, its characteristic at 0002, the value at 0003.
+            case 0x06 where request[1] == 1: answer = [0x07, 0x01, 0x00, 0x03, 0x00]
+            case 0x08 where request[1] <= 2: answer = [0x09, 0x07, 0x02, 0x00, 0x02, 0x03, 0x00, 0x19, 0x2A]
+            case 0x0A: answer = [0x0B] + [UInt8](repeating: 7, count: 22)
+            // The value has 485 bytes.
+            case 0x0C:
+                let isLast = Int(request[3]) | Int(request[4]) << 8 == 484
+                answer = [0x0D] + [UInt8](repeating: 7, count: isLast ? 1 : 22)
+            // One more primary service at each handle.
+            case 0x10: answer = [0x11, 0x06] + request[1...2] + request[1...2] + [0x00, 0x18]
+            case 0x02: return _ = link.send([0x01, 0x02, 0, 0, 0x06])
+            default: answer = [0x01, request[0]] + request[1...2] + [0x0A]
+            }
+            let later = loop.makeTimer { link.send(answer) }
+            later.set(after: pause)
+            timer.withLock { $0 = later }
+        }
+    }
+
+    private typealias Call = @Sendable (Connection) async throws -> Void
+
+    /// Runs `body` with a connection to a device that takes 20 s for each response, at an ATT_MTU of 23.
+    private static func withSlowDevice(
+        _ body: @escaping @Sendable (Fixture, Connection) async throws -> Void
+    ) async throws {
+        try await Fixture.run(limit: .seconds(7200)) { fixture in
+            let loop = fixture.radio.loop
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in SlowServer(pause: .seconds(20), on: loop) }
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            try await body(fixture, connection)
+            #expect(await connection.isConnected)
+            await connection.disconnect()
+        }
+    }
+
+    @Test("a read of 23 requests outlasts the default without a time limit, and ends at one")
+    func severalRequests() async throws {
+        try await Self.withSlowDevice { fixture, connection in
+            let whole = try await fixture.duration {
+                let value = try await connection.read(AttributeHandle(3), timeout: nil)
+                #expect(value.count == 485)
+            }
+            #expect(whole >= .seconds(460) && whole < .seconds(470), "\(whole)")
+            let calls: [Call] = [
+                { _ = try await $0.read(AttributeHandle(3)) },
+                { _ = try await $0.read(AttributeHandle(3), timeout: .seconds(310)) },
+                { _ = try await $0.read(AttributeHandle(3), timeout: .seconds(10)) },
+                { _ = try await $0.discoverServices(timeout: .seconds(310)) },
+            ]
+            for (call, limit) in zip(calls, [300, 310, 10, 310]) {
+                let time = await fixture.duration {
+                    let error = await failure { try await call(connection) }
+                    #expect(error?.code == .timedOut)
+                }
+                #expect(time == .seconds(limit))
+                // The last request is still outstanding.
+                try await fixture.radio.sleep(for: .seconds(30))
+            }
+        }
+    }
+
+    @Test("discoveries without a time limit go on after the default one")
+    func discoveries() async throws {
+        try await Self.withSlowDevice { fixture, connection in
+            let calls: [Call] = [
+                { _ = try await $0.discover(timeout: nil) }, { _ = try await $0.discoverServices(timeout: nil) },
+            ]
+            for call in calls {
+                let hasEnded = Mutex(false)
+                let calling = fixture.begin {
+                    defer { hasEnded.withLock { $0 = true } }
+                    try await call(connection)
+                }
+                try await fixture.radio.sleep(for: .seconds(400))
+                let isOver = hasEnded.withLock { $0 }
+                #expect(!isOver)
+                calling.cancel()
+                #expect(await failure { try await calling.value }?.code == .cancelled)
+                try await fixture.radio.sleep(for: .seconds(30))
+            }
+        }
+    }
+
+    @Test("a time limit includes the wait behind other calls")
+    func waitingCalls() async throws {
+        try await Self.withSlowDevice { fixture, connection in
+            let endless = fixture.begin { _ = try await connection.discoverServices(timeout: nil) }
+            let calls: [Call] = [
+                { _ = try await $0.read(AttributeHandle(3), timeout: .seconds(40)) },
+                { try await $0.write([1], to: AttributeHandle(3)) },
+            ]
+            for (call, limit) in zip(calls, [40, 300]) {
+                let time = await fixture.duration {
+                    let error = await failure { try await call(connection) }
+                    #expect(error?.code == .timedOut)
+                }
+                #expect(time == .seconds(limit))
+            }
+            endless.cancel()
+            _ = await endless.result
+            try await fixture.radio.sleep(for: .seconds(30))
+        }
+    }
+
+    /// Two requests find the characteristic, and another reads its first bytes.
+    @Test("a time limit is for all steps of a call together")
+    func steps() async throws {
+        try await Self.withSlowDevice { fixture, connection in
+            let time = await fixture.duration {
+                let error = await failure { _ = try await connection.read(0x2A19, in: 0x180F, timeout: .seconds(50)) }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(time == .seconds(50))
+            try await fixture.radio.sleep(for: .seconds(30))
+        }
+    }
+
+    @Test("an adapter that is off is waited for for 30 s, or without a limit")
+    func ready() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.settle { !adapter.state.isReady }
+            let time = await fixture.duration {
+                #expect(await failure { try await adapter.ready() }?.code == .adapterOff)
+            }
+            #expect(time == .seconds(30))
+            let waiting = fixture.begin { try await adapter.ready(timeout: nil) }
+            try await fixture.radio.sleep(for: .seconds(100))
+            fixture.kernel.setPowered(true, adapter: 0)
+            try await waiting.value
+        }
+    }
+
+    @Test("a connect without a limit waits for a link's end as long as it takes")
+    func slots() async throws {
+        var controller = SimulatedController()
+        controller.maximumLinks = 1
+        try await Fixture.run([controller], limit: .seconds(7200)) { fixture in
+            let (one, two) = (try fixture.makePeripheral(), try fixture.makePeripheral())
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let held = try await adapter.connect(to: one.address)
+            let waiting = fixture.begin {
+                try await adapter.connect(to: two.address, options: ConnectionOptions(slotTimeout: nil))
+            }
+            try await fixture.radio.sleep(for: .seconds(2000))
+            await held.disconnect(timeout: nil)
+            #expect(!fixture.kernel.links(adapter: 0).contains(one.address))
+            await (try await waiting.value).disconnect()
+        }
+    }
+
+    @Test("a value for all subscribers waits for the slowest link, for 5 s or without a limit")
+    func notifications() async throws {
+        try await PeripheralFixture.run(centrals: 1) { fixture in
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service])
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let link = try await fixture.connect()
+            let values = try await link.subscribe(to: try await link.found(0xFFF1, in: 0xFFF0))
+            let receiving = fixture.base.begin { for try await _ in values {} }
+            let (radio, kernel) = (fixture.base.radio, fixture.kernel)
+            let address = fixture.centrals[0].information.address
+            kernel.setSending(false, adapter: 0, to: address)
+            let waiting = fixture.base.begin {
+                var longest = Duration.zero
+                // Until the kernel's buffer has been full; it holds 200 kB.
+                for _ in 0..<10_000 where longest < .seconds(20) {
+                    let start = radio.now
+                    let deliveries = try await published.notify(
+                        [UInt8](repeating: 0, count: 100), of: PeripheralFixture.value, timeout: nil)
+                    for delivery in deliveries { _ = try delivery.result.get() }
+                    longest = max(longest, start.duration(to: radio.now))
+                }
+                return longest
+            }
+            try await radio.sleep(for: .seconds(60))
+            kernel.setSending(true, adapter: 0, to: address)
+            let longest = try await waiting.value
+            #expect(longest > .seconds(20))
+            receiving.cancel()
+            await link.disconnect(timeout: .zero)
+            await set.stop()
+            withExtendedLifetime(incoming) {}
+        }
+    }
+}
