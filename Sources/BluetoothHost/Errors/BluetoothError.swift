@@ -137,7 +137,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var pairingFailure: PairingFailure?
     /// The number of bytes that a write to a channel had sent before this error, so that the rest can follow.
     public var sentByteCount: Int?
-    private var programError: ProgramError?
+    private var underlying: Underlying?
 
     /// Creates an error from its parts.
     public init(
@@ -160,7 +160,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
 
     /// The error of the program's own code that a call has run, such as a closure that it was given; nil if the error
     /// is one of this library.
-    public var underlyingError: (any Error)? { programError?.error }
+    public var underlyingError: (any Error)? { underlying?.error }
 
     /// The exit status of a program that ends with this error: one of `sysexits.h`, or 130 when it was cancelled.
     ///
@@ -191,13 +191,15 @@ public struct BluetoothError: Error, Hashable, Sendable {
     }
 }
 
-/// An error of the program's own; two are equal if their texts are.
-private struct ProgramError: Hashable, Sendable {
-    let error: any Error
+extension BluetoothError {
+    /// An error of the program's own; two are equal if their texts are.
+    private struct Underlying: Hashable, Sendable {
+        let error: any Error
 
-    static func == (left: Self, right: Self) -> Bool { "\(left.error)" == "\(right.error)" }
+        static func == (left: Self, right: Self) -> Bool { "\(left.error)" == "\(right.error)" }
 
-    func hash(into hasher: inout Hasher) { hasher.combine("\(error)") }
+        func hash(into hasher: inout Hasher) { hasher.combine("\(error)") }
+    }
 }
 
 extension BluetoothError {
@@ -251,7 +253,7 @@ extension BluetoothError {
         case is CancellationError: self = .cancelled(operation())
         default:
             self.init(.failed, operation(), "\(error)")
-            programError = ProgramError(error: error)
+            underlying = Underlying(error: error)
         }
     }
 
