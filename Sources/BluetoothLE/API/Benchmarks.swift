@@ -24,7 +24,7 @@ import BluetoothSockets
 
 @_spi(Benchmarks) extension Connection {
     /// Creates a connection over a connected L2CAP channel.
-    public convenience init(
+    public nonisolated(nonsending) convenience init(
         benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517
     ) async throws(KernelError) {
@@ -34,7 +34,7 @@ import BluetoothSockets
 
 @_spi(Benchmarks) extension ConnectionOrientedChannel {
     /// Creates a channel over a connected socket.
-    public convenience init(
+    public nonisolated(nonsending) convenience init(
         benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop
     ) async throws(KernelError) {

@@ -13,7 +13,7 @@ import BluetoothSockets
 ///   - body: the work.
 /// - Throws: `.timedOut` at the time limit, otherwise what `body` throws, an error that is not of this library as
 ///   `BluetoothError.underlyingError`.
-public func withTimeLimit<Value: Sendable>(
+public nonisolated(nonsending) func withTimeLimit<Value: Sendable>(
     _ limit: Duration?, on loop: EventLoop? = nil, _ body: @escaping @Sendable () async throws -> Value
 ) async throws(BluetoothError) -> Value {
     do {
@@ -24,7 +24,7 @@ public func withTimeLimit<Value: Sendable>(
     }
 }
 
-private func value<Value: Sendable>(
+private nonisolated(nonsending) func value<Value: Sendable>(
     _ limit: Duration, on loop: EventLoop?, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     try await withThrowingTaskGroup(of: Value?.self) { group in
