@@ -41,7 +41,7 @@ public final class AdapterGroup: Central {
     public var loop: EventLoop { core.loop }
 
     /// The adapters, in the order in which they were added, including those that are off, blocked or absent.
-    public var adapters: [Adapter] {
+    public nonisolated(nonsending) var adapters: [Adapter] {
         get async { await core { $0.members.all.map(\.adapter) } }
     }
 

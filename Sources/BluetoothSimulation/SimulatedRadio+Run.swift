@@ -27,7 +27,7 @@ extension SimulatedRadio {
     /// - Throws: errors of `body`; ``SimulationStalled`` when it waits for something that will never happen or that
     ///   takes longer than `limit`: it is then cancelled, and if it does not end by that, abandoned.
     ///   ``SimulationOverflowed`` if ``RadioConditions/failsOnOverflow`` is set.
-    public func run<Result: Sendable>(
+    public nonisolated(nonsending) func run<Result: Sendable>(
         limit: Duration = .seconds(3600), stallGrace: Duration = .seconds(5),
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -121,7 +121,7 @@ extension SimulatedRadio {
     /// Waits until `duration` has passed on the radio's clock.
     ///
     /// Throws when the task is cancelled.
-    public func sleep(for duration: Duration) async throws(CancellationError) {
+    public nonisolated(nonsending) func sleep(for duration: Duration) async throws(CancellationError) {
         let isOver = await loop.sleep(for: duration)
         if !isOver || Task.isCancelled { throw CancellationError() }
     }

@@ -45,12 +45,12 @@ public final class KeptUART: Sendable {
     // MARK: The links
 
     /// The present link; nil while there is none.
-    public var connection: UARTConnection? {
+    public nonisolated(nonsending) var connection: UARTConnection? {
         get async { await driver.uart }
     }
 
     /// The byte counts so far.
-    public var statistics: Statistics {
+    public nonisolated(nonsending) var statistics: Statistics {
         get async { await driver.statistics }
     }
 
@@ -58,7 +58,7 @@ public final class KeptUART: Sendable {
     ///
     /// When `bufferCapacity` events wait, the oldest makes room. The stream ends after ``disconnect(timeout:)`` and with
     /// the last reference to this object, which it does not retain, and throws any other reason of the end.
-    public func events(bufferCapacity: Int = 64) async -> BoundedStream<Event> {
+    public nonisolated(nonsending) func events(bufferCapacity: Int = 64) async -> BoundedStream<Event> {
         await driver.events(bufferCapacity)
     }
 
@@ -70,7 +70,7 @@ public final class KeptUART: Sendable {
     /// then. The bytes of one call stay together even when several tasks send. When the task is cancelled meanwhile, the
     /// bytes that are in the buffer already are sent.
     /// - Throws: `cancelled` when the task is cancelled, and after ``disconnect(timeout:)``; the reason of the end.
-    public func send(_ bytes: [UInt8]) async throws(BluetoothError) {
+    public nonisolated(nonsending) func send(_ bytes: [UInt8]) async throws(BluetoothError) {
         try await driver.sender.send(bytes)
     }
 
@@ -81,7 +81,7 @@ public final class KeptUART: Sendable {
     /// - Parameter timeout: the maximum time to wait; nil for no limit, as long as the device is absent.
     /// - Throws: `disconnected` when a link has ended with unconfirmed bytes, which are reported by one call, or by all
     ///   that wait; `timedOut`; `cancelled`; the reason of the end.
-    public func flush(timeout: Duration? = nil) async throws(BluetoothError) {
+    public nonisolated(nonsending) func flush(timeout: Duration? = nil) async throws(BluetoothError) {
         try await driver.sender.flush(timeout: timeout)
     }
 
@@ -117,7 +117,7 @@ public final class KeptUART: Sendable {
     /// are discarded, unless ``flush(timeout:)`` has waited for them.
     ///
     /// Returns when the link is down, or after `timeout`, as `Connection.disconnect(timeout:)` does.
-    public func disconnect(timeout: Duration? = .seconds(5)) async {
+    public nonisolated(nonsending) func disconnect(timeout: Duration? = .seconds(5)) async {
         await driver.disconnect(cancelling: task, timeout: timeout)
     }
 }

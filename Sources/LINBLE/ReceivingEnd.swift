@@ -37,8 +37,8 @@ public struct UARTReceived: AsyncSequence, Sendable {
         let end: ReceivingEnd
 
         /// The next piece.
-        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
-            try await end.read(isolation: nil)
+        public nonisolated(nonsending) mutating func next() async throws(BluetoothError) -> [UInt8]? {
+            try await end.read(isolation: #isolation)
         }
 
         /// The next piece.
@@ -68,8 +68,8 @@ public struct UARTFrames<F: Framer>: AsyncSequence, Sendable {
         var framer: F
 
         /// The next frame; one that is unfinished when the stream ends is discarded.
-        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
-            try await next(isolation: nil)
+        public nonisolated(nonsending) mutating func next() async throws(BluetoothError) -> [UInt8]? {
+            try await next(isolation: #isolation)
         }
 
         /// The next frame; one that is unfinished when the stream ends is discarded.

@@ -14,7 +14,7 @@ extension UARTConnection {
     ///   - progress: called at every step; on any thread.
     /// - Throws: `notFound` when the device was not found in time; `unsupported`, with the list of services, when the
     ///   device has no UART service; otherwise the error of the failing step.
-    public static func open(
+    public nonisolated(nonsending) static func open(
         _ device: UARTDevice, on central: some Central, options: UARTOptions = UARTOptions(),
         progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) async throws(BluetoothError) -> UARTConnection {
@@ -102,7 +102,7 @@ extension UARTConnection {
     ///
     /// Leaves the connection unchanged when it throws.
     /// - Throws: `unsupported` when the device has no service of the profiles, or one without the characteristics.
-    public static func attach(
+    public nonisolated(nonsending) static func attach(
         to connection: Connection, options: UARTOptions = UARTOptions(),
         progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) async throws(BluetoothError) -> UARTConnection {

@@ -28,7 +28,7 @@ public enum UARTServer {
     ///   - serve: serves one central.
     /// - Throws: `cancelled`; errors of the adapter's `publish`, `incomingConnections` and `advertise`; the reason for
     ///   which its advertising ended.
-    public static func run(
+    public nonisolated(nonsending) static func run(
         on adapter: Adapter, options: UARTServerOptions = UARTServerOptions(),
         events: (@Sendable (UARTServerEvent) -> Void)? = nil,
         serve: @escaping @Sendable (UARTCentral) async throws -> Void

@@ -16,9 +16,8 @@ import BluetoothLE
                     return 7
                 }
                 #expect(value == 7)
-                await #expect(throws: Refusal.self) {
-                    try await withTimeLimit(limit, on: fixture.radio.loop) { throw Refusal() }
-                }
+                let error = await failure { try await withTimeLimit(limit, on: fixture.radio.loop) { throw Refusal() } }
+                #expect(error?.underlyingError is Refusal)
             }
         }
     }
@@ -72,6 +71,15 @@ import BluetoothLE
                     #expect(adapter.loop.isCurrent)
                     async let child = adapter.loop.isCurrent
                     #expect(await child)
+                    let isMemberOnLoop = await withTaskGroup { group in
+                        group.addTask { adapter.loop.isCurrent }
+                        return await group.next()
+                    }
+                    #expect(isMemberOnLoop == true)
+                    let isTaskOnLoop = await Task { adapter.loop.isCurrent }.value
+                    #expect(!isTaskOnLoop)
+                    let isNamedLoop = await Task(executorPreference: adapter.loop) { adapter.loop.isCurrent }.value
+                    #expect(isNamedLoop)
                     return await connection.maximumTransmissionUnit
                 }
                 #expect(mtu >= 23)

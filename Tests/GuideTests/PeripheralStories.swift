@@ -231,6 +231,27 @@ import Testing
         }
     }
 
+    @Test func periodicValues() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let visitor = try await Self.visitor(fixture)
+            let running = fixture.begin { try await PublishingPage.periodicValues(adapter) }
+            let connection = try await visitor.connect(to: adapter.information.address)
+            let start = fixture.radio.now
+            var count = 0
+            for try await value in try await connection.subscribe(to: .heartRateMeasurement, in: .heartRate) {
+                #expect(value.count == 2)
+                count += 1
+                if count == 4 { break }
+            }
+            let time = start.duration(to: fixture.radio.now)
+            #expect(time > .seconds(3) && time < .seconds(5))
+            running.cancel()
+            #expect(await running.ended() == .cancelled)
+            await connection.disconnect()
+            await visitor.close()
+        }
+    }
+
     @Test func storedValues() async throws {
         #expect(try await Self.lines(of: PublishingPage.storedValues) == ["Optional([96])"])
     }

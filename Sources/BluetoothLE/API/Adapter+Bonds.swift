@@ -77,7 +77,7 @@ extension Adapter {
     }
 
     /// The state of the bonds' keys in the kernel.
-    public var bondStatus: BondStatus {
+    public nonisolated(nonsending) var bondStatus: BondStatus {
         get async { await session { $0.bondManager.status } }
     }
 

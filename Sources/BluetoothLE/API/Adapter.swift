@@ -72,7 +72,7 @@ extension Adapter {
 extension Adapter {
     /// The adapter's advertising sets and links: how many are in use, and how many there can be, as far as this is
     /// known. Advertising sets need CAP_NET_ADMIN.
-    public var capacity: AdapterCapacity {
+    public nonisolated(nonsending) var capacity: AdapterCapacity {
         get async { await session { await $0.slots.capacity() } }
     }
 }
@@ -104,7 +104,7 @@ extension Adapter {
 
 extension Adapter {
     /// The health of the controller and its scan, as far as this program watches it; see ``RecoveryOptions``.
-    public var health: AdapterHealth {
+    public nonisolated(nonsending) var health: AdapterHealth {
         get async { await session { $0.health.health } }
     }
 
@@ -125,7 +125,7 @@ extension Adapter {
     ///
     /// When `bufferCapacity` events wait, the oldest makes room. The stream ends when its loop is left or the adapter is
     /// closed.
-    public func healthEvents(bufferCapacity: Int = 64) async -> BoundedStream<HealthEvent> {
+    public nonisolated(nonsending) func healthEvents(bufferCapacity: Int = 64) async -> BoundedStream<HealthEvent> {
         await session { $0.health.events(bufferCapacity) }
     }
 }

@@ -43,7 +43,7 @@ public final class AdvertisingSet: Sendable {
     public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
     /// Waits for the end of advertising and returns its reason; `.cancelled` for a cancelled task.
-    public func stopped() async -> BluetoothError {
+    public nonisolated(nonsending) func stopped() async -> BluetoothError {
         do throws(BluetoothError) {
             for try await state in states {
                 if let reason = state.ended { return reason }
@@ -58,13 +58,13 @@ public final class AdvertisingSet: Sendable {
     /// as soon as the kernel accepts it again.
     /// - Throws: `.invalidArgument` when the content does not fit, `.cancelled` after the end, and what
     ///   ``Adapter/advertise(_:options:)`` throws.
-    public func update(_ content: AdvertisementContent) async throws(BluetoothError) {
+    public nonisolated(nonsending) func update(_ content: AdvertisementContent) async throws(BluetoothError) {
         try await session.updateAdvertising(id, content, record)
     }
 
     /// Stops advertising, and returns when nothing more is sent. It does not wait for that in a cancelled task, or when
     /// the kernel refuses, which is logged and retried. Further calls have no effect.
-    public func stop() async {
+    public nonisolated(nonsending) func stop() async {
         await session { [id] in await $0.advertising.stop(id) }
     }
 }

@@ -24,7 +24,7 @@ extension Connection {
 
 extension Connection {
     /// Creates a connection over a connected L2CAP channel.
-    package convenience init(
+    package nonisolated(nonsending) convenience init(
         benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517
     ) async throws(KernelError) {
@@ -34,7 +34,7 @@ extension Connection {
 
 extension ConnectionOrientedChannel {
     /// Creates a channel over a connected socket.
-    package convenience init(
+    package nonisolated(nonsending) convenience init(
         benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop
     ) async throws(KernelError) {

@@ -35,7 +35,7 @@ extension Connection {
     package var isConnectedNow: Bool { core.value.isConnected }
 
     /// Whether the link is up.
-    public var isConnected: Bool {
+    public nonisolated(nonsending) var isConnected: Bool {
         get async { await core { $0.isConnected } }
     }
 
@@ -46,7 +46,7 @@ extension Connection {
     }
 
     /// The name of the adapter that has the link, such as `hci0`: of several in an `AdapterGroup`, the one that made it.
-    public var adapterName: String {
+    public nonisolated(nonsending) var adapterName: String {
         get async { await core { $0.adapter?.adapterName ?? "" } }
     }
 
@@ -54,7 +54,7 @@ extension Connection {
     ///
     /// Pairing reveals an identity that the peer claims. It counts once its bond is stored here, which needs the stored
     /// identity resolving key if there is a bond with a device of that identity already.
-    public var identity: BluetoothAddress {
+    public nonisolated(nonsending) var identity: BluetoothAddress {
         get async { await core { $0.identity } }
     }
 
@@ -62,23 +62,23 @@ extension Connection {
     ///
     /// In the central's role it has, unless ``SecurityOptions/leavesBondedLinksUnencrypted`` is set. A central begins
     /// encryption automatically some time after it has connected.
-    public var bondProtection: BondProtection {
+    public nonisolated(nonsending) var bondProtection: BondProtection {
         get async { await core { $0.bondProtection } }
     }
 
     /// The ATT_MTU in force, 23 to 517 bytes (Core Vol 3 Part F §3.2.8).
-    public var maximumTransmissionUnit: Int {
+    public nonisolated(nonsending) var maximumTransmissionUnit: Int {
         get async { await core { $0.maximumTransmissionUnit } }
     }
 
     /// The longest value a Write Command or a single Write Request carries: ATT_MTU − 3 bytes, and never more than the
     /// 512 bytes a value can have (Core Vol 3 Part F §3.2.9), beyond which a peer drops it.
-    public var maximumCommandLength: Int {
+    public nonisolated(nonsending) var maximumCommandLength: Int {
         get async { await core { $0.maximumCommandLength } }
     }
 
     /// The number of values that the peer has notified without a subscription.
-    public var unwantedValueCount: Int {
+    public nonisolated(nonsending) var unwantedValueCount: Int {
         get async { await core { $0.unwantedValueCount } }
     }
 

@@ -20,7 +20,7 @@ extension Connection {
     }
 
     /// The link's parameters; nil where they are not known, as without CAP_NET_RAW, which the controller's events need.
-    public var parameters: ConnectionParameters? {
+    public nonisolated(nonsending) var parameters: ConnectionParameters? {
         get async {
             await core { link in
                 _ = try? await link.whenSettingsAreRequested(timeout: nil)
@@ -30,7 +30,7 @@ extension Connection {
     }
 
     /// The link's data length; nil until the controller reports it, and without CAP_NET_RAW.
-    public var dataLength: LinkDataLength? {
+    public nonisolated(nonsending) var dataLength: LinkDataLength? {
         get async {
             await core { link in
                 _ = try? await link.whenSettingsAreRequested(timeout: nil)
@@ -238,7 +238,7 @@ extension Connection {
     }
 
     /// The number of ATT bearers: one, and the enhanced ones that are open; zero after the end.
-    public var bearerCount: Int {
+    public nonisolated(nonsending) var bearerCount: Int {
         get async { await core { $0.bearerCount } }
     }
 

@@ -55,13 +55,13 @@ extension Connection {
 
     /// The number of the peer's commands that were dropped because a handler was too slow: too many were waiting, or
     /// some still were when the link ended.
-    public var missedCommandCount: Int {
+    public nonisolated(nonsending) var missedCommandCount: Int {
         get async { await core { $0.missedCommandCount } }
     }
 
     /// The number of values for all subscribers that the peer has missed, as its link kept the others waiting; see
     /// ``PublishedValue/notify(_:timeout:)``.
-    public var missedValueCount: Int {
+    public nonisolated(nonsending) var missedValueCount: Int {
         get async { await core { $0.patience.missedCount } }
     }
 }

@@ -60,7 +60,7 @@ public final class PublishedServices: Sendable {
 
     /// Removes the services, and indicates Service Changed to the devices that have subscribed to it. Further calls
     /// have no effect. Services that include these must be withdrawn first.
-    public func withdraw() async {
+    public nonisolated(nonsending) func withdraw() async {
         await session.withdraw(publication)
     }
 }

@@ -71,12 +71,13 @@ extension Central {
     ///
     /// There, calls to the central, its connections and streams need no thread switch: on two cores a read takes
     /// about a quarter of the time that it takes from Swift's thread pool or the main actor. It is worthwhile for a
-    /// task that makes many calls or reads many values; one call more or less does not matter. Tasks that `body` creates
-    /// run on the loop as well, unless they are detached.
+    /// task that makes many calls or reads many values; one call more or less does not matter. The child tasks of `body`,
+    /// `async let` and those of task groups, run on the loop as well. A `Task { }` does not: it runs on Swift's thread
+    /// pool, unless it is created as `Task(executorPreference: loop) { }`.
     ///
     /// The loop's thread also receives everything from the adapter: `body` must not block it by waiting for a file, a
     /// terminal or a lock, or by long computations. Waiting with `await` does not block it.
-    public func run<Value: Sendable, Failure: Error>(
+    public nonisolated(nonsending) func run<Value: Sendable, Failure: Error>(
         _ body: @Sendable () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         try await withTaskExecutorPreference(loop) { () async throws(Failure) -> Value in try await body() }

@@ -41,12 +41,12 @@ public final class ConnectionOrientedChannel: Sendable {
     public var loop: EventLoop { core.loop }
 
     /// The size in bytes of the largest SDU that this side receives.
-    public var maximumTransmissionUnit: Int {
+    public nonisolated(nonsending) var maximumTransmissionUnit: Int {
         get async { await core { $0.maximumTransmissionUnits.receive } }
     }
 
     /// The size in bytes of the largest SDU that the peer receives, and so the maximum for ``send(_:timeout:)``.
-    public var peerMaximumTransmissionUnit: Int {
+    public nonisolated(nonsending) var peerMaximumTransmissionUnit: Int {
         get async { await core { $0.maximumTransmissionUnits.send } }
     }
 
@@ -68,7 +68,7 @@ public final class ConnectionOrientedChannel: Sendable {
     }
 
     /// Whether the channel is open.
-    public var isOpen: Bool {
+    public nonisolated(nonsending) var isOpen: Bool {
         get async { await core { $0.isOpen } }
     }
 
@@ -141,7 +141,7 @@ extension ConnectionOrientedChannel: AsyncSequence {
 
         /// Returns the next SDU, or nil when the peer has closed the channel; as
         /// ``ConnectionOrientedChannel/read(timeout:)``.
-        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
+        public nonisolated(nonsending) mutating func next() async throws(BluetoothError) -> [UInt8]? {
             try await channel.read()
         }
 

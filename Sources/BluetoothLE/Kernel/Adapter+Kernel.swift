@@ -14,7 +14,7 @@ extension Adapter {
     ///   - source: the source of the adapter; nil for this machine's kernel.
     /// - Throws: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.notPermitted`, `.unsupported`, each
     ///   with the fix. Where several adapters were tried, the message has the reason for each.
-    public static func open(
+    public nonisolated(nonsending) static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave,
         configuration: AdapterConfiguration = AdapterConfiguration(), on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> Adapter {
@@ -33,7 +33,7 @@ extension Adapter {
     ///   - bonds: the store of the static addresses of adapters without a public one.
     ///   - source: the source of the adapters; nil for this machine's kernel.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
-    public static func all(
+    public nonisolated(nonsending) static func all(
         bonds: BondStorage = .standard, on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
         let source = try chosenSource(source, .init("list adapters"))
@@ -52,7 +52,7 @@ extension Adapter {
     ///   - source: the source of the adapter; nil for this machine's kernel.
     /// - Throws: the first failure: `.noAdapter` when the adapter is absent, `.notPermitted`, `.adapterBlocked`, `.busy`,
     ///   `.timedOut`, `.cancelled`.
-    public static func restoreSettings(
+    public nonisolated(nonsending) static func restoreSettings(
         _ former: AdapterInformation, on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) {
         let source = try chosenSource(source, .init("restore the settings", adapter: former.name))
@@ -67,7 +67,7 @@ extension Adapter {
     /// once where `/dev/rfkill` may be read, otherwise with the adapter's next change.
     /// - Parameter source: the source of the adapters; nil for this machine's kernel.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
-    public static func changes(
+    public nonisolated(nonsending) static func changes(
         on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let operation = BluetoothError.Operation("follow the adapters")
@@ -87,7 +87,7 @@ extension BondStorage {
 extension Diagnosis {
     /// Examines the Bluetooth set-up. Needs no privilege and changes nothing.
     /// - Parameter source: the source to examine; nil for this machine's kernel.
-    public static func run(on source: (any AdapterSource)? = nil) async -> Diagnosis {
+    public nonisolated(nonsending) static func run(on source: (any AdapterSource)? = nil) async -> Diagnosis {
         let kernel: any BluetoothKernel
         do {
             kernel = try chosenSource(source, .init("look")).kernel(.init("look"))

@@ -74,7 +74,7 @@ public final class KeptConnection: Sendable {
     }
 
     /// The link; nil while there is none.
-    public var connection: Connection? {
+    public nonisolated(nonsending) var connection: Connection? {
         get async { await core { $0.connection } }
     }
 

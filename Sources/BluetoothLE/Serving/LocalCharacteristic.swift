@@ -10,6 +10,8 @@ import BluetoothPrimitives
 ///   without a handler return it, and a write that the handler accepts changes it.
 /// - **Requests**: without either, reads and writes arrive at ``PublishedServices/requests()``, to be answered there.
 ///
+/// ``notifying(every:_:)`` sends a value to subscribers periodically.
+///
 /// Configuration descriptors are added where `notify`, `indicate`, `broadcast` and extended properties require them.
 /// Besides the members below it has those of its definition, a `GATTCharacteristic`: `uuid`, `properties`,
 /// `extendedProperties`, `permissions`, `valueLengths` and `handle`.
@@ -22,6 +24,7 @@ public struct LocalCharacteristic: Identifiable, Sendable {
     /// The descriptors, in the order of their handles, besides those that the properties require.
     public var descriptors: [LocalDescriptor]
     var handlers = ValueHandlers()
+    var periodic: PeriodicValue?
 
     /// A characteristic with these descriptors.
     /// - Parameters:
@@ -87,6 +90,32 @@ public struct LocalCharacteristic: Identifiable, Sendable {
         result.handlers.write = body
         return result
     }
+
+    /// The characteristic with a value that is sent to all subscribers at once when the first one subscribes, and then
+    /// after each interval.
+    ///
+    /// `value` is called only while a device has subscribed, and no longer when the services are withdrawn or the adapter
+    /// is closed, which cancels its task. A device that has asked for indications receives an indication. With a stored
+    /// value as well, each value replaces it, so that reads return the last one. An error is logged, and the next
+    /// value is due after the interval; one that takes longer than that delays the following. It runs on the adapter's
+    /// event loop unless it belongs to an actor: it may wait, but not block. Its clock is that of the loop, so that a
+    /// test in virtual time does not wait.
+    /// - Parameters:
+    ///   - interval: the time from one value to the next, more than zero.
+    ///   - value: returns the bytes; a link carries the first ATT_MTU − 3 of them.
+    public func notifying(
+        every interval: Duration, _ value: @escaping @Sendable () async throws -> [UInt8]
+    ) -> LocalCharacteristic {
+        var result = self
+        result.periodic = PeriodicValue(interval: interval, next: value)
+        return result
+    }
+}
+
+/// A value that is sent periodically.
+struct PeriodicValue: Sendable {
+    let interval: Duration
+    let next: @Sendable () async throws -> [UInt8]
 }
 
 /// A descriptor of a characteristic that this machine offers (Core Vol 3 Part G §3.3.3).

@@ -40,6 +40,18 @@ struct PublicationPlan {
         try check(
             characteristic.id, "Characteristic \(definition.uuid)", characteristic.handlers, definition.permissions,
             definition.value, definition.valueLengths)
+        if let periodic = characteristic.periodic {
+            guard periodic.interval > .zero else {
+                throw .invalidArgument(
+                    operation, "Characteristic \(definition.uuid) has no interval between its values.")
+            }
+            guard !definition.properties.isDisjoint(with: [.notify, .indicate]) else {
+                throw .invalidArgument(
+                    operation,
+                    "Characteristic \(definition.uuid) has a periodic value, but its properties contain neither notify "
+                        + "nor indicate.")
+            }
+        }
         for descriptor in characteristic.descriptors {
             let definition = descriptor.definition
             try check(

@@ -45,8 +45,8 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 
         /// Returns the next element, or nil when the stream has ended.
         @inlinable
-        public mutating func next() async throws(BluetoothError) -> Element? {
-            try await next(isolation: nil)
+        public nonisolated(nonsending) mutating func next() async throws(BluetoothError) -> Element? {
+            try await next(isolation: #isolation)
         }
 
         /// Returns the next element, or nil when the stream has ended.

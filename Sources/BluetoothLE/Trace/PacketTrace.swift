@@ -73,7 +73,7 @@ public final class PacketTrace: Sendable {
     ///   - onFailure: called once, on the writing thread, when a write fails.
     /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when `source` is
     ///   `.monitor` and CAP_NET_RAW is missing or only the program's; `.noBluetooth`.
-    public static func open(
+    public nonisolated(nonsending) static func open(
         _ path: String, replacingExisting: Bool = false, source: Source? = nil,
         on adapters: (any AdapterSource)? = nil, log: Logger = Logger(label: "bluetooth.trace"),
         onFailure: (@Sendable (BluetoothError) -> Void)? = nil
@@ -129,7 +129,7 @@ public final class PacketTrace: Sendable {
 
     /// Ends the recording and waits until the file is complete, however long the disk takes; a cancelled task does not
     /// wait. A second call does nothing.
-    public func close() async {
+    public nonisolated(nonsending) func close() async {
         if let listener { await loop.perform { listener.value.close() } }
         await writer.close(on: loop)
     }

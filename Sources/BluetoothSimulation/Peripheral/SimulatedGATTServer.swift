@@ -180,7 +180,7 @@ public final class SimulatedGATTServer: Sendable {
     ///
     /// - Returns: the number of clients.
     @discardableResult
-    public func notify(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
+    public nonisolated(nonsending) func notify(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
         var count = 0
         for link in subscribers(of: handle) where await notify([(handle, value)], to: link) > 0 { count += 1 }
         return count
@@ -191,7 +191,9 @@ public final class SimulatedGATTServer: Sendable {
     ///
     /// - Returns: the number of packets.
     @discardableResult
-    public func notify(_ values: [(characteristic: AttributeHandle, value: [UInt8])]) async -> Int {
+    public nonisolated(nonsending) func notify(_ values: [(characteristic: AttributeHandle, value: [UInt8])]) async
+        -> Int
+    {
         var count = 0
         for link in state.withLock({ $0.sessions.sorted { $0.key < $1.key }.map(\.value.link) }) {
             let subscribed = values.filter {
@@ -223,7 +225,7 @@ public final class SimulatedGATTServer: Sendable {
     ///
     /// - Returns: the number of confirmations.
     @discardableResult
-    public func indicate(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
+    public nonisolated(nonsending) func indicate(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
         var count = 0
         for link in subscribers(of: handle, as: .indication) where await indicate(value, of: handle, to: link) {
             count += 1

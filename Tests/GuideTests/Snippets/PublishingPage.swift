@@ -90,6 +90,15 @@ enum PublishingPage {
         print("published at", published.handles)
     }
 
+    /// Periodic values
+    static func periodicValues(_ adapter: Adapter) async throws {
+        let rate = LocalCharacteristic(.heartRateMeasurement, properties: .notify)
+            .notifying(every: .seconds(1)) { [0x06, .random(in: 60...80)] }
+        try await adapter.serve(AdvertisementContent(localName: "Heart", services: [.heartRate])) {
+            LocalService(.heartRate) { rate }
+        }
+    }
+
     /// Sending values
     static func sendingValues(_ adapter: Adapter) async throws {
         let rate = LocalCharacteristic(.heartRateMeasurement, properties: .notify)

@@ -10,12 +10,13 @@ extension SmallPrograms {
     static func runBatteryPeripheral() async throws {
         struct BatteryPeripheral {
             static func main() async {
-                do {
+                do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let content = AdvertisementContent(localName: "Battery", services: [.battery])
                     try await adapter.serve(content) {
                         LocalService(.battery) {
                             LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
+                            .notifying(every: .seconds(60)) { [.random(in: 90...97)] }
                         }
                     } while: { _, connections in
                         print("advertising")
@@ -23,7 +24,7 @@ extension SmallPrograms {
                     }
                 } catch {
                     print(error)
-                    exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }

@@ -22,7 +22,7 @@ public enum IdentityFile {
     /// - Throws: `.notFound` when there is no such file, `.notPermitted` when other users have access to it or it is a
     ///   symbolic link, `.storageFailed` when it cannot be read, `.invalidArgument` with the line when its content is no
     ///   such list.
-    public static func read(_ path: String) async throws(BluetoothError) -> [DeviceIdentity] {
+    public nonisolated(nonsending) static func read(_ path: String) async throws(BluetoothError) -> [DeviceIdentity] {
         try await offLoop { () throws(BluetoothError) in
             let bytes: [UInt8]
             do throws(SecretFile.Failure) {

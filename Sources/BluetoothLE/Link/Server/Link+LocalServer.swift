@@ -72,8 +72,10 @@ extension Link {
     /// Reports a change of the peer's subscription to the program.
     func report(_ subscription: PeerSubscription) {
         peerRequestsIfAny?.subscriptions.send(subscription)
-        guard let connection else { return }
-        localServer.publication(of: subscription.characteristic)?.events?(.subscription(subscription), connection)
+        guard let connection, let publication = localServer.publication(of: subscription.characteristic) else { return }
+        publication.events?(.subscription(subscription), connection)
+        guard let adapter else { return }
+        publication.subscriptionChanged(subscription, in: localServer, on: adapter.registry, log)
     }
 
     // MARK: The client's security

@@ -2,6 +2,7 @@ import BluetoothATT
 import BluetoothGATT
 import BluetoothLoop
 import BluetoothPrimitives
+import Logging
 import Synchronization
 
 /// Services that are published together: their definitions at their handles, and the ways in which the program receives
@@ -12,6 +13,7 @@ final class Publication: Sendable {
         let id: DefinitionID
         let uuid: BluetoothUUID
         let handlers: ValueHandlers
+        var periodic: PeriodicValue?
     }
 
     private enum Requests {
@@ -30,6 +32,8 @@ final class Publication: Sendable {
     private let values: [AttributeHandle: Value]
     private let loop: EventLoop
     private let requests = Mutex(Requests.unread)
+    /// The tasks that send periodic values to their subscribers; nil once the services are withdrawn.
+    private let sending = Mutex<[AttributeHandle: Task<Void, Never>]?>([:])
 
     /// The maximum number of requests that wait for the program; beyond it the oldest is answered with Unlikely Error.
     private static let capacity = 64
@@ -46,7 +50,8 @@ final class Publication: Sendable {
             for (characteristic, own) in zip(service.characteristics, handles.characteristics) {
                 definitions[characteristic.id] = own.value
                 values[own.value] = Value(
-                    id: characteristic.id, uuid: characteristic.uuid, handlers: characteristic.handlers)
+                    id: characteristic.id, uuid: characteristic.uuid, handlers: characteristic.handlers,
+                    periodic: characteristic.periodic)
                 for (descriptor, handle) in zip(characteristic.descriptors, own.descriptors) {
                     definitions[descriptor.id] = handle
                     values[handle] = Value(id: descriptor.id, uuid: descriptor.uuid, handlers: descriptor.handlers)
@@ -87,8 +92,10 @@ final class Publication: Sendable {
         return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
     }
 
-    /// Ends the stream of requests: with the reason, or regularly when the services are withdrawn.
+    /// Ends the stream of requests, with the reason, or regularly when the services are withdrawn; and the periodic
+    /// values.
     func end(_ reason: BluetoothError?) {
+        for task in (sending.withLock { $0.take() } ?? [:]).values { task.cancel() }
         let channel = requests.withLock { requests -> StreamChannel<ClientRequest>? in
             defer { requests = .ended(reason) }
             if case .read(let channel) = requests { return channel }
@@ -99,6 +106,45 @@ final class Publication: Sendable {
 
     private var channel: StreamChannel<ClientRequest>? {
         requests.withLock { if case .read(let channel) = $0, channel.isOpen { channel } else { nil } }
+    }
+
+    // MARK: Periodic values
+
+    /// Begins to send the periodic value of a characteristic, if it has one, to its first subscriber, and stops after the
+    /// last one; after a link that is lost, when the next value is due.
+    func subscriptionChanged(
+        _ subscription: PeerSubscription, in server: LocalServer, on links: LinkRegistry, _ log: Logger
+    ) {
+        let (handle, isEnd) = (subscription.characteristic, subscription.configuration.isEmpty)
+        guard let periodic = values[handle]?.periodic else { return }
+        let count = links.subscriberCount(of: handle)
+        let links = LoopBound(WeakReference(to: links), on: loop)
+        sending.withLock { sending in
+            let isFirst = !isEnd && (count == 1 || sending?[handle] == nil)
+            guard isFirst || count == 0 else { return }
+            sending?.removeValue(forKey: handle)?.cancel()
+            guard isFirst, sending != nil else { return }
+            sending?[handle] = Task(executorPreference: loop) { [loop] in
+                var time = loop.now
+                while links.value.object?.subscriberCount(of: handle) ?? 0 > 0 {
+                    do {
+                        let value = try await periodic.next()
+                        guard !Task.isCancelled else { return }
+                        if server.value(of: handle, in: self) != nil {
+                            _ = try server.setValue(value, of: handle, in: self)
+                        }
+                        _ = await links.value.object?.broadcast(
+                            value, of: handle, as: [.notification, .indication], timeout: .seconds(5), on: loop)
+                    } catch {
+                        guard !Task.isCancelled else { return }
+                        log.warning("a periodic value failed: \(error)", metadata: ["handle": "\(handle)"])
+                    }
+                    time = max(time.advanced(by: periodic.interval), loop.now)
+                    guard await loop.sleep(until: time) else { return }
+                }
+                if !Task.isCancelled { self.sending.withLock { _ = $0?.removeValue(forKey: handle) } }
+            }
+        }
     }
 
     // MARK: Requests

@@ -1,0 +1,155 @@
+import BluetoothSimulation
+import Synchronization
+import TestSupport
+import Testing
+
+import BluetoothLE
+
+/// Values that a peripheral sends periodically while somebody has subscribed.
+@Suite struct PeriodicValueStories {
+    /// A value that counts how often it was asked for.
+    private final class Count: Sendable {
+        private let count = Mutex<UInt8>(0)
+
+        var value: UInt8 { count.withLock { $0 } }
+
+        func next() -> UInt8 {
+            count.withLock { count in
+                count += 1
+                return count
+            }
+        }
+    }
+
+    /// Runs a story with an adapter that publishes a characteristic, advertises, and logs.
+    private static func run(
+        centrals: Int = 1, _ characteristic: @escaping @Sendable (SimulatedRadio) -> LocalCharacteristic,
+        _ story: @escaping @Sendable (PeripheralFixture, PublishedServices, LogRecorder) async throws -> Void
+    ) async throws {
+        try await PeripheralFixture.run(centrals: centrals) { fixture in
+            let (recorder, radio) = (LogRecorder(), fixture.base.radio)
+            let logging = try await Adapter.open(on: fixture.kernel, log: recorder.log)
+            let published = try await logging.publish { LocalService(0xFFF0) { characteristic(radio) } }
+            let set = try await logging.advertise(PeripheralFixture.content)
+            try await story(fixture, published, recorder)
+            await set.stop()
+            await logging.close()
+        }
+    }
+
+    /// The next values of a subscription that then ends.
+    private static func values(_ count: Int, of connection: Connection) async throws -> [[UInt8]] {
+        var values: [[UInt8]] = []
+        for try await value in try await connection.subscribe(to: 0xFFF1, in: 0xFFF0) {
+            values.append(value)
+            if values.count == count { break }
+        }
+        return values
+    }
+
+    @Test func itIsAskedForWhileADeviceHasSubscribed() async throws {
+        let count = Count()
+        let periodic = LocalCharacteristic(0xFFF1, properties: [.read, .notify], value: [0])
+            .notifying(every: .seconds(10)) { [count.next()] }
+        try await Self.run({ _ in periodic }) { fixture, _, _ in
+            let connection = try await fixture.connect()
+            try await fixture.base.radio.sleep(for: .seconds(60))
+            #expect(count.value == 0)
+            let time = try await fixture.base.duration {
+                let values = try await Self.values(3, of: connection)
+                #expect(values == [[1], [2], [3]])
+            }
+            #expect(time > .seconds(20) && time < .seconds(22))
+            let stored = try await connection.read(0xFFF1, in: 0xFFF0)
+            #expect(stored == [3])
+            try await fixture.base.radio.sleep(for: .seconds(60))
+            #expect(count.value == 3)
+            // The next subscriber does not wait for the rest of an interval.
+            let again = try await fixture.base.duration {
+                let values = try await Self.values(1, of: connection)
+                #expect(values == [[4]])
+            }
+            #expect(again < .seconds(2))
+            var left = try await connection.subscribe(to: 0xFFF1, in: 0xFFF0).makeAsyncIterator()
+            let last = try await left.next()
+            #expect(last == [5])
+            await connection.disconnect()
+            try await fixture.base.radio.sleep(for: .seconds(60))
+            #expect(count.value == 5)
+        }
+    }
+
+    @Test func aSubscriberThatLeavesDoesNotDisturbAnother() async throws {
+        let count = Count()
+        let periodic = LocalCharacteristic(0xFFF1, properties: [.notify, .indicate])
+            .notifying(every: .seconds(10)) { [count.next()] }
+        try await Self.run(centrals: 2, { _ in periodic }) { fixture, _, _ in
+            let staying = try await fixture.connect(0)
+            var values = try await staying.subscribe(to: 0xFFF1, in: 0xFFF0, kind: .indication).makeAsyncIterator()
+            let first = try await values.next()
+            #expect(first == [1])
+            let leaving = try await fixture.connect(1)
+            let shared = try await Self.values(1, of: leaving)
+            #expect(shared == [[2]])
+            let start = fixture.base.radio.now
+            for expected: UInt8 in 2...4 {
+                let value = try await values.next()
+                #expect(value == [expected])
+            }
+            let time = start.duration(to: fixture.base.radio.now)
+            #expect(time > .seconds(18) && time < .seconds(21))
+        }
+    }
+
+    @Test func anErrorIsLoggedAndTheNextValueIsSent() async throws {
+        struct Broken: Error {}
+        let count = Count()
+        let periodic = LocalCharacteristic(0xFFF1, properties: .notify)
+            .notifying(every: .seconds(10)) {
+                let number = count.next()
+                guard number > 1 else { throw Broken() }
+                return [number]
+            }
+        try await Self.run({ _ in periodic }) { fixture, _, recorder in
+            let values = try await Self.values(1, of: fixture.connect())
+            #expect(values == [[2]])
+            let failures = recorder.lines.count { $0.contains("a periodic value failed: Broken()") }
+            #expect(failures == 1)
+        }
+    }
+
+    @Test func itEndsWithThePublication() async throws {
+        let (begun, ended) = (Count(), Count())
+        try await Self.run({ radio in
+            LocalCharacteristic(0xFFF1, properties: .notify).notifying(every: .seconds(1)) {
+                _ = begun.next()
+                defer { _ = ended.next() }
+                try await radio.sleep(for: .seconds(3600))
+                return []
+            }
+        }) { fixture, published, recorder in
+            let connection = try await fixture.connect()
+            let stream = try await connection.subscribe(to: 0xFFF1, in: 0xFFF0)
+            try await fixture.base.settle { begun.value == 1 }
+            await published.withdraw()
+            try await fixture.base.settle { ended.value == 1 }
+            try await fixture.base.radio.sleep(for: .seconds(10))
+            #expect(begun.value == 1)
+            #expect(!recorder.lines.contains { $0.contains("a periodic value failed") })
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    @Test func whatCannotBeSentIsNotPublished() async throws {
+        try await PeripheralFixture.run { fixture in
+            let mute = LocalCharacteristic(0xFFF1, properties: .read).notifying(every: .seconds(1)) { [] }
+            let hasty = LocalCharacteristic(0xFFF1, properties: .notify).notifying(every: .zero) { [] }
+            for characteristic in [mute, hasty] {
+                let code = await failureCode {
+                    try await fixture.peripheral.publish { LocalService(0xFFF0) { characteristic } }
+                }
+                #expect(code == .invalidArgument)
+            }
+        }
+    }
+}
