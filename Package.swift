@@ -272,7 +272,7 @@ let package = Package(
                 "BluetoothAdvertising", "BluetoothCryptography", "BluetoothSimulation",
             ]),
         tests(of: "LINBLESample", with: ["BluetoothLE", "LINBLE", "LINBLESimulation", "BluetoothSimulation"]),
-        tests(of: "ExampleSupport"),
+        tests(of: "ExampleSupport", with: ["BluetoothProfiles"]),
         .testTarget(
             name: "GuideTests",
             dependencies: [
