@@ -33,21 +33,7 @@ public enum ExitStatus: Int32, Sendable {
     case terminated = 143
 
     /// The status for an error of the library.
-    public init(_ error: BluetoothError) {
-        self =
-            switch error.code {
-            case .noBluetooth, .noAdapter, .adapterOff, .adapterBlocked, .busy: .noBluetooth
-            case .notPermitted: .notPermitted
-            case .notFound: .notFound
-            case .connectionFailed, .linkLimitReached, .disconnected, .overflow, .storageFailed: .linkLost
-            case .timedOut: .timedOut
-            case .pairingFailed where error.pairingFailure == .ownedByDaemon: .noBluetooth
-            case .attributeProtocol, .protocolViolation, .unsupported, .pairingFailed: .protocolError
-            case .invalidArgument: .usage
-            case .cancelled: .interrupted
-            default: .failure
-            }
-    }
+    public init(_ error: BluetoothError) { self = ExitStatus(rawValue: error.exitStatus) ?? .failure }
 
     /// The `--help` text on exit statuses.
     public static let help = """

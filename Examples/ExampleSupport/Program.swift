@@ -97,7 +97,7 @@ extension Console {
     /// Prints an error, the cause first and then the remedy, and returns its exit status.
     public func report(_ error: any Error, of program: String) -> ExitCode {
         let status: ExitStatus
-        switch error {
+        switch (error as? BluetoothError)?.underlyingError ?? error {
         case let exit as ExitCode: return exit
         case let bluetooth as BluetoothError:
             status = ExitStatus(bluetooth)

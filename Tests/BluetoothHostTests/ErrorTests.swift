@@ -22,6 +22,40 @@ import Testing
         #expect(error.attribute == Self.operation.attribute)
     }
 
+    @Test(
+        arguments: [
+            (.noBluetooth, 69), (.noAdapter, 69), (.adapterOff, 69), (.adapterBlocked, 69), (.busy, 69),
+            (.notPermitted, 77), (.notFound, 68), (.connectionFailed, 74), (.disconnected, 74), (.overflow, 74),
+            (.timedOut, 75), (.attributeProtocol, 76), (.protocolViolation, 76), (.unsupported, 76),
+            (.storageFailed, 74),
+            (.linkLimitReached, 74), (.pairingFailed, 76), (.invalidArgument, 64), (.cancelled, 130), (.failed, 1),
+            (BluetoothError.Code(rawValue: "new"), 1),
+        ] as [(BluetoothError.Code, Int32)])
+    func everyErrorHasItsExitStatus(code: BluetoothError.Code, status: Int32) {
+        #expect(BluetoothError(code, Self.operation, "").exitStatus == status)
+    }
+
+    @Test func pairingThatTheDaemonHasTakenIsAnAdapterThatIsInUse() {
+        var error = BluetoothError(.pairingFailed, Self.operation, "")
+        error.pairingFailure = .ownedByDaemon
+        #expect(error.exitStatus == 69)
+    }
+
+    @Test func anErrorOfTheProgramIsKept() {
+        struct Empty: Error, Equatable { var isEmpty = true }
+        let error = BluetoothError(Empty(), Self.operation)
+        #expect(error.code == .failed)
+        #expect(error.underlyingError as? Empty == Empty())
+        #expect(error.exitStatus == 1)
+        #expect(error.description == "\(Self.operation): Empty(isEmpty: true)")
+        #expect(error == BluetoothError(Empty(), Self.operation))
+        #expect(error != BluetoothError(Empty(isEmpty: false), Self.operation))
+        #expect(BluetoothError(CancellationError(), Self.operation) == .cancelled(Self.operation))
+        let own = BluetoothError(.notFound, .init("connect"), "There is none.")
+        #expect(BluetoothError(own, Self.operation) == own)
+        #expect(own.underlyingError == nil)
+    }
+
     @Test(arguments: [
         (29_999, "30 s"), (1999, "2 s"), (2000, "2 s"), (1500, "1.5 s"), (999, "1 s"), (250, "0.25 s"), (12, "0.012 s"),
     ])

@@ -144,12 +144,13 @@ import BluetoothLE
         struct Oops: Error {}
         try await Fixture.withPeripheral { fixture, adapter, peripheral in
             let kept = Mutex<Connection?>(nil)
-            await #expect(throws: Oops.self) {
+            let error = await failure {
                 try await adapter.withConnection(to: peripheral.address) { connection in
                     kept.withLock { $0 = connection }
                     throw Oops()
                 }
             }
+            #expect(error?.underlyingError is Oops)
             let first = try #require(kept.withLock { $0 })
             #expect(await !first.isConnected)
             let waiting = fixture.begin {
@@ -160,7 +161,7 @@ import BluetoothLE
             }
             try await fixture.radio.sleep(for: .seconds(5))
             waiting.cancel()
-            await #expect(throws: CancellationError.self) { try await waiting.value }
+            #expect(await failureCode { try await waiting.value } == .cancelled)
             let second = try #require(kept.withLock { $0 })
             #expect(await !second.isConnected)
             try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }

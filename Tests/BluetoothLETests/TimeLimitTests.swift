@@ -16,9 +16,8 @@ import BluetoothLE
                     return 7
                 }
                 #expect(value == 7)
-                await #expect(throws: Refusal.self) {
-                    try await withTimeLimit(limit, on: fixture.radio.loop) { throw Refusal() }
-                }
+                let error = await failure { try await withTimeLimit(limit, on: fixture.radio.loop) { throw Refusal() } }
+                #expect(error?.underlyingError is Refusal)
             }
         }
     }

@@ -7,17 +7,6 @@ import Testing
 @Suite struct ExampleSupportTests {
     @Test(
         arguments: [
-            (.noBluetooth, 69), (.noAdapter, 69), (.adapterOff, 69), (.adapterBlocked, 69), (.busy, 69),
-            (.notPermitted, 77), (.notFound, 68), (.connectionFailed, 74), (.disconnected, 74), (.overflow, 74),
-            (.timedOut, 75), (.attributeProtocol, 76), (.protocolViolation, 76), (.unsupported, 76),
-            (.invalidArgument, 64), (.cancelled, 130), (.failed, 1), (BluetoothError.Code(rawValue: "new"), 1),
-        ] as [(BluetoothError.Code, Int32)])
-    func everyErrorHasItsExitStatus(code: BluetoothError.Code, status: Int32) {
-        #expect(ExitStatus(BluetoothError(code, .init("test"), "")).rawValue == status)
-    }
-
-    @Test(
-        arguments: [
             (true, [], ["PATH is ignored: this program has file capabilities. Use --world FILE."]),
             (true, ["--world", "y.json"], []), (true, ["--simulate"], []), (false, [], []),
         ] as [(Bool, [String], [String])])

@@ -15,7 +15,7 @@ import Glibc
             for try await change in try await Adapter.changes(on: .environment) { print(change) }
         } catch {
             print(error)
-            exit(1)
+            exit(error.exitStatus)
         }
     }
 }

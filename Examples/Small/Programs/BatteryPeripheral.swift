@@ -12,7 +12,7 @@ import Glibc
 
 @main struct BatteryPeripheral {
     static func main() async {
-        do {
+        do throws(BluetoothError) {
             let adapter = try await Adapter.open(power: .powerOn, on: .environment)
             let content = AdvertisementContent(localName: "Battery", services: [.battery])
             try await adapter.serve(content) {
@@ -25,7 +25,7 @@ import Glibc
             }
         } catch {
             print(error)
-            exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 }

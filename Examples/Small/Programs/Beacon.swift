@@ -10,7 +10,7 @@ import Glibc
 
 @main struct Beacon {
     static func main() async {
-        do {
+        do throws(BluetoothError) {
             let adapter = try await Adapter.open(power: .powerOn, on: .environment)
             let apple = IBeacon(
                 proximityUUID: "F7826DA6-4FA2-4E98-8024-BC5B71E0893E", major: 7, minor: 43, measuredPower: -59)
@@ -24,7 +24,7 @@ import Glibc
             }
         } catch {
             print(error)
-            exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 }

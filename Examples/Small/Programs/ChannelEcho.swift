@@ -12,7 +12,7 @@ import Glibc
 
 @main struct ChannelEcho {
     static func main() async {
-        do {
+        do throws(BluetoothError) {
             let adapter = try await Adapter.open(power: .powerOn, on: .environment)
             let listener = try await adapter.listen(psm: 0x0085)
             try await adapter.withAdvertising(AdvertisementContent(localName: "Echo")) { _ in
@@ -23,7 +23,7 @@ import Glibc
             }
         } catch {
             print(error)
-            exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 

@@ -30,7 +30,7 @@ import LINBLE
         } catch {
             if error.disconnectReason == .local { return }  // after Ctrl-D
             print(error)
-            exit(error.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 

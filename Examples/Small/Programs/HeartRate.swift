@@ -24,7 +24,7 @@ import Glibc
             await connection.disconnect()
         } catch {
             print(error)
-            exit(error.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 }

@@ -19,7 +19,7 @@ import Glibc
             }
         } catch {
             print(error)
-            exit(error.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 }

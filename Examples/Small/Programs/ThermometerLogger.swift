@@ -32,7 +32,7 @@ import Glibc
             await kept.disconnect()
         } catch {
             print(error)
-            exit(error.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 

@@ -8,7 +8,7 @@ import Glibc
 
 @main struct TwoAdapters {
     static func main() async {
-        do {
+        do throws(BluetoothError) {
             let server = try await Adapter.open(.index(0), power: .powerOn, on: .environment)
             let client = try await Adapter.open(.index(1), power: .powerOn, on: .environment)
             let level = try await server.serve(AdvertisementContent(localName: "Battery")) {
@@ -21,7 +21,7 @@ import Glibc
             print(client.information.name, "reads", level, "from", server.information.name)
         } catch {
             print(error)
-            exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 }

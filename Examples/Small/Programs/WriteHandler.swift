@@ -26,7 +26,7 @@ import Glibc
             }
         } catch {
             print(error)
-            exit(error.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
     }
 }

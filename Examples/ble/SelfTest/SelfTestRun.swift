@@ -38,7 +38,7 @@ final class SelfTestRun: Sendable {
             outcome = .success(try await withTimeLimit(limit, on: clock.loop, body))
         } catch {
             try Task.checkCancellation()
-            outcome = .failure(error)
+            outcome = .failure(error.underlyingError ?? error)
         }
         let result = SelfTestResult(test, title, outcome, in: clock.now() - start)
         record(result)

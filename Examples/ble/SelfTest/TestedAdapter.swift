@@ -93,7 +93,7 @@ struct AdapterRestoration: Sendable {
         do {
             let (before, kernel) = (before, kernel)
             try await withTimeLimit(limit, on: clock.loop) { try await Adapter.restoreSettings(before, on: kernel) }
-        } catch let error as BluetoothError where error.code == .notPermitted && adapter == nil {
+        } catch  where error.code == .notPermitted && adapter == nil {
             // Without permission nothing was changed either.
         } catch {
             left.append(
@@ -114,7 +114,7 @@ struct AdapterRestoration: Sendable {
         do {
             try await withTimeLimit(limit, on: clock.loop, body)
             return nil
-        } catch let error as BluetoothError where [.adapterOff, .noAdapter].contains(error.code) {
+        } catch  where [.adapterOff, .noAdapter].contains(error.code) {
             // An adapter that is off or gone has no keys and no settings.
             return nil
         } catch {
@@ -122,9 +122,8 @@ struct AdapterRestoration: Sendable {
         }
     }
 
-    private static func reason(_ error: any Error) -> String {
-        guard let error = error as? BluetoothError else { return "\(error)" }
-        return error.code == .noAdapter ? "it is no longer there" : error.message
+    private static func reason(_ error: BluetoothError) -> String {
+        error.code == .noAdapter ? "it is no longer there" : error.message
     }
 }
 

@@ -59,7 +59,10 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let invalidArgument = Code(rawValue: "invalidArgument")
         /// A stream's buffer was full, or too many calls were waiting.
         public static let overflow = Code(rawValue: "overflow")
-        /// The kernel or the controller failed in a way without a code of its own.
+        /// Stored data cannot be read or written.
+        public static let storageFailed = Code(rawValue: "storageFailed")
+        /// The kernel or the controller failed in a way without a code of its own, or code of the program did, which a
+        /// call runs: ``BluetoothError/underlyingError``.
         public static let failed = Code(rawValue: "failed")
     }
 
@@ -134,6 +137,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var pairingFailure: PairingFailure?
     /// The number of bytes that a write to a channel had sent before this error, so that the rest can follow.
     public var sentByteCount: Int?
+    private var programError: ProgramError?
 
     /// Creates an error from its parts.
     public init(
@@ -153,6 +157,47 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var peer: BluetoothAddress? { operation.peer }
     /// The attribute of the operation.
     public var attribute: AttributeHandle? { operation.attribute }
+
+    /// The error of the program's own code that a call has run, such as a closure that it was given; nil if the error
+    /// is one of this library.
+    public var underlyingError: (any Error)? { programError?.error }
+
+    /// The exit status of a program that ends with this error: one of `sysexits.h`, or 130 when it was cancelled.
+    ///
+    /// | status | |
+    /// |---|---|
+    /// | 64 | `.invalidArgument` |
+    /// | 68 | `.notFound` |
+    /// | 69 | no usable adapter: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.busy` |
+    /// | 74 | the link or a file: `.connectionFailed`, `.linkLimitReached`, `.disconnected`, `.overflow`, `.storageFailed` |
+    /// | 75 | `.timedOut` |
+    /// | 76 | the device: `.attributeProtocol`, `.protocolViolation`, `.unsupported`, `.pairingFailed` |
+    /// | 77 | `.notPermitted` |
+    /// | 130 | `.cancelled`, as after Ctrl-C |
+    /// | 1 | anything else |
+    public var exitStatus: Int32 {
+        switch code {
+        case .invalidArgument: 64
+        case .notFound: 68
+        case .noBluetooth, .noAdapter, .adapterOff, .adapterBlocked, .busy: 69
+        case .pairingFailed where pairingFailure == .ownedByDaemon: 69
+        case .connectionFailed, .linkLimitReached, .disconnected, .overflow, .storageFailed: 74
+        case .timedOut: 75
+        case .attributeProtocol, .protocolViolation, .unsupported, .pairingFailed: 76
+        case .notPermitted: 77
+        case .cancelled: 130
+        default: 1
+        }
+    }
+}
+
+/// An error of the program's own; two are equal if their texts are.
+private struct ProgramError: Hashable, Sendable {
+    let error: any Error
+
+    static func == (left: Self, right: Self) -> Bool { "\(left.error)" == "\(right.error)" }
+
+    func hash(into hasher: inout Hasher) { hasher.combine("\(error)") }
 }
 
 extension BluetoothError {
@@ -196,6 +241,18 @@ extension BluetoothError {
 
     @usableFromInline package static func cancelled(_ operation: Operation) -> BluetoothError {
         BluetoothError(.cancelled, operation, "The task was cancelled.")
+    }
+
+    /// The error of code that the program has passed to a call: one of this library as it is, a `CancellationError` as
+    /// `.cancelled`, and any other with it as ``underlyingError``.
+    package init(_ error: any Error, _ operation: @autoclosure () -> Operation) {
+        switch error {
+        case let error as BluetoothError: self = error
+        case is CancellationError: self = .cancelled(operation())
+        default:
+            self.init(.failed, operation(), "\(error)")
+            programError = ProgramError(error: error)
+        }
     }
 
     @usableFromInline package static func secondConsumer(_ operation: Operation) -> BluetoothError {

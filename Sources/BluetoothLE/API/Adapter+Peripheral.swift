@@ -87,10 +87,12 @@ extension Adapter {
     }
 
     /// Advertises while `body` runs, and stops however `body` ends: by returning, throwing, or the task's cancellation.
+    /// - Throws: what `body` throws, an error that is not of this library as `BluetoothError.underlyingError`, and what
+    ///   ``advertise(_:options:)`` throws.
     public nonisolated(nonsending) func withAdvertising<Result: Sendable>(
         _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions(),
         _ body: @Sendable (AdvertisingSet) async throws -> Result
-    ) async throws -> Result {
+    ) async throws(BluetoothError) -> Result {
         let set = try await advertise(content, options: options)
         do {
             let result = try await body(set)
@@ -98,7 +100,7 @@ extension Adapter {
             return result
         } catch {
             await set.stop()
-            throw error
+            throw BluetoothError(error, session.operation("advertise"))
         }
     }
 

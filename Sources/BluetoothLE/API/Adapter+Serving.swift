@@ -44,16 +44,16 @@ extension Adapter {
     ///   - authorizing: the handler for attributes that require authorisation; see ``publish(_:authorizing:)``.
     ///   - services: the services, written as a list in which `if` and `for` may be used.
     ///   - body: the work to do while services are published.
-    /// - Throws: what `body` throws, and what ``publish(_:authorizing:)``, ``advertise(_:options:)`` and
-    ///   ``incomingConnections(_:)`` throw.
+    /// - Throws: what `body` throws, an error that is not of this library as `BluetoothError.underlyingError`, and what
+    ///   ``publish(_:authorizing:)``, ``advertise(_:options:)`` and ``incomingConnections(_:)`` throw.
     public nonisolated(nonsending) func serve<Result: Sendable>(
         _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions(),
         accepting accepted: IncomingConnectionOptions = IncomingConnectionOptions(), authorizing: Authorizer? = nil,
         @GATTBuilder<LocalService> services: () -> [LocalService],
         while body: @escaping @Sendable (PublishedServices, IncomingConnections) async throws -> Result
-    ) async throws -> Result {
+    ) async throws(BluetoothError) -> Result {
         let published = try await publish(services(), authorizing: authorizing)
-        do {
+        do throws(BluetoothError) {
             let incoming = try await incomingConnections(accepted)
             defer { incoming.close() }
             let result = try await withAdvertising(content, options: options) { set in

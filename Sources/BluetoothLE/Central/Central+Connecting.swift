@@ -42,10 +42,12 @@ extension Central {
     ///
     /// The link is down when the call returns, except in a cancelled task, which does not wait for that, see
     /// ``Connection/disconnect(timeout:)``, and where others have the same connection, which they keep.
+    /// - Throws: what `body` throws, an error that is not of this library as `BluetoothError.underlyingError`, and what
+    ///   ``connect(to:options:)-(BluetoothAddress,_)`` throws.
     public nonisolated(nonsending) func withConnection<Result: Sendable>(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         _ body: @Sendable (Connection) async throws -> Result
-    ) async throws -> Result {
+    ) async throws(BluetoothError) -> Result {
         let connection = try await connect(to: peer, options: options)
         do {
             let result = try await body(connection)
@@ -53,7 +55,7 @@ extension Central {
             return result
         } catch {
             await connection.leave()
-            throw error
+            throw BluetoothError(error, .init("use the connection", peer: peer))
         }
     }
 }

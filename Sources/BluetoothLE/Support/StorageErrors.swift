@@ -2,11 +2,6 @@ import BluetoothHost
 import BluetoothPrimitives
 import BluetoothSystem
 
-extension BluetoothError.Code {
-    /// Stored data cannot be read or written.
-    public static let storageFailed = BluetoothError.Code(rawValue: "storageFailed")
-}
-
 extension BluetoothError {
     /// The error for a system call on a file of a store.
     static func storageFailed(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {

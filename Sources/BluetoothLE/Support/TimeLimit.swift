@@ -11,12 +11,23 @@ import BluetoothSockets
 ///   - loop: the loop whose clock measures it, such as ``Adapter/loop`` in a simulation in virtual time; nil for the
 ///     system's continuous clock.
 ///   - body: the work.
-/// - Throws: `.timedOut` at the time limit, otherwise the error of `body`.
+/// - Throws: `.timedOut` at the time limit, otherwise what `body` throws, an error that is not of this library as
+///   `BluetoothError.underlyingError`.
 public func withTimeLimit<Value: Sendable>(
     _ limit: Duration?, on loop: EventLoop? = nil, _ body: @escaping @Sendable () async throws -> Value
+) async throws(BluetoothError) -> Value {
+    do {
+        guard let limit else { return try await body() }
+        return try await value(limit, on: loop, body)
+    } catch {
+        throw BluetoothError(error, .init("run with a time limit"))
+    }
+}
+
+private func value<Value: Sendable>(
+    _ limit: Duration, on loop: EventLoop?, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
-    guard let limit else { return try await body() }
-    return try await withThrowingTaskGroup(of: Value?.self) { group in
+    try await withThrowingTaskGroup(of: Value?.self) { group in
         group.addTask { try await body() }
         group.addTask {
             // Cancelled with the caller, it leaves the outcome to `body`.

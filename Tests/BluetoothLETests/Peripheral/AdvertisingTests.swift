@@ -81,9 +81,10 @@ import BluetoothLE
             }
             #expect(heard)
             #expect(await fixture.instances() == [])
-            await #expect(throws: Stop.self) {
+            let error = await failure {
                 try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { _ in throw Stop() }
             }
+            #expect(error?.underlyingError is Stop)
             #expect(await fixture.instances() == [])
             let waiting = fixture.base.begin {
                 try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { set in await set.stopped() }

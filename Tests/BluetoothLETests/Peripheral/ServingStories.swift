@@ -52,6 +52,34 @@ import Testing
         }
     }
 
+    /// Serves with a body that throws errors which are not of this library.
+    private static func serve(
+        on adapter: Adapter, while body: @escaping @Sendable () async throws -> Void
+    ) async throws(BluetoothError) {
+        try await adapter.serve(PeripheralFixture.content) {
+            LocalService(0xFFF0)
+        } while: { _, _ in
+            try await body()
+        }
+    }
+
+    @Test func whatItsWorkThrowsIsAnErrorOfTheLibrary() async throws {
+        struct Stop: Error {}
+        try await PeripheralFixture.run { fixture in
+            let adapter = fixture.peripheral
+            let stopped = await failure { try await Self.serve(on: adapter) { throw Stop() } }
+            #expect(stopped?.code == .failed)
+            #expect(stopped?.underlyingError is Stop)
+            let sleeping = Task(executorPreference: fixture.base.radio.loop) {
+                try await Self.serve(on: adapter) { try await Task.sleep(for: .seconds(3600)) }
+            }
+            _ = try #require(await fixture.isHeard())
+            sleeping.cancel()
+            #expect(await failure { try await sleeping.value }?.code == .cancelled)
+            #expect(await fixture.instances() == [])
+        }
+    }
+
     @Test func servingEndsWhenAdvertisingIsTakenAway() async throws {
         try await PeripheralFixture.run { fixture in
             let adapter = fixture.peripheral

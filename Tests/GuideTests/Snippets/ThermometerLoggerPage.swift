@@ -140,7 +140,7 @@ enum ThermometerLoggerPage {
                     try await run()
                 } catch {
                     FileHandle.standardError.write(Data("\(error)\n".utf8))
-                    exit(error.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
 

@@ -14,7 +14,7 @@ extension SmallPrograms {
                     for try await change in try await Adapter.changes(on: .environment) { print(change) }
                 } catch {
                     print(error)
-                    exit(1)
+                    exit(error.exitStatus)
                 }
             }
         }

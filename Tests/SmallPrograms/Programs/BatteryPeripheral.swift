@@ -10,7 +10,7 @@ extension SmallPrograms {
     static func runBatteryPeripheral() async throws {
         struct BatteryPeripheral {
             static func main() async {
-                do {
+                do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let content = AdvertisementContent(localName: "Battery", services: [.battery])
                     try await adapter.serve(content) {
@@ -23,7 +23,7 @@ extension SmallPrograms {
                     }
                 } catch {
                     print(error)
-                    exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }

@@ -11,7 +11,7 @@ extension SmallPrograms {
     static func runBeacon() async throws {
         struct Beacon {
             static func main() async {
-                do {
+                do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let apple = IBeacon(
                         proximityUUID: "F7826DA6-4FA2-4E98-8024-BC5B71E0893E", major: 7, minor: 43, measuredPower: -59)
@@ -25,7 +25,7 @@ extension SmallPrograms {
                     }
                 } catch {
                     print(error)
-                    exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }

@@ -10,7 +10,7 @@ extension SmallPrograms {
     static func runChannelEcho() async throws {
         struct ChannelEcho {
             static func main() async {
-                do {
+                do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let listener = try await adapter.listen(psm: 0x0085)
                     try await adapter.withAdvertising(AdvertisementContent(localName: "Echo")) { _ in
@@ -21,7 +21,7 @@ extension SmallPrograms {
                     }
                 } catch {
                     print(error)
-                    exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
 

@@ -26,7 +26,7 @@ extension SmallPrograms {
                 } catch {
                     if error.disconnectReason == .local { return }  // after Ctrl-D
                     print(error)
-                    exit(error.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
 

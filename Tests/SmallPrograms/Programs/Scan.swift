@@ -17,7 +17,7 @@ extension SmallPrograms {
                     }
                 } catch {
                     print(error)
-                    exit(error.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }

@@ -27,7 +27,7 @@ extension SmallPrograms {
                     try await adapter.serve(AdvertisementContent(localName: "Safe")) { LocalService("FFF0") { secret } }
                 } catch {
                     print(error)
-                    exit(error.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }

@@ -25,7 +25,7 @@ extension SmallPrograms {
                     await kept.disconnect()
                 } catch {
                     print(error)
-                    exit(error.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
 

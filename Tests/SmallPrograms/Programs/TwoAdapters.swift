@@ -10,7 +10,7 @@ extension SmallPrograms {
     static func runTwoAdapters() async throws {
         struct TwoAdapters {
             static func main() async {
-                do {
+                do throws(BluetoothError) {
                     let server = try await Adapter.open(.index(0), power: .powerOn, on: .environment)
                     let client = try await Adapter.open(.index(1), power: .powerOn, on: .environment)
                     let level = try await server.serve(AdvertisementContent(localName: "Battery")) {
@@ -23,7 +23,7 @@ extension SmallPrograms {
                     print(client.information.name, "reads", level, "from", server.information.name)
                 } catch {
                     print(error)
-                    exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }

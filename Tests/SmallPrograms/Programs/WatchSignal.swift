@@ -21,7 +21,7 @@ extension SmallPrograms {
                     }
                 } catch {
                     print(error)
-                    exit(error.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }

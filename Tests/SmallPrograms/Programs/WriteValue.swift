@@ -30,7 +30,7 @@ extension SmallPrograms {
                     await connection.disconnect()
                 } catch {
                     print(error)
-                    exit(error.code == .notPermitted ? 77 : 1)
+                    exit(error.exitStatus)
                 }
             }
         }
