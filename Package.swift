@@ -84,13 +84,23 @@ let package = Package(
         .library(name: "BluetoothHCI", targets: ["BluetoothHCI"]),
         .library(name: "BluetoothGateway", targets: ["BluetoothGateway"]),
         .library(name: "BluetoothProfiles", targets: ["BluetoothProfiles"]),
+        .library(name: "BluetoothServices", targets: ["BluetoothServices"]),
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "BluetoothSimulation", targets: ["BluetoothSimulation"]),
         .library(name: "LINBLESimulation", targets: ["LINBLESimulation"]),
     ] + coreBluetoothProducts,
+    traits: [
+        .trait(
+            name: "Services",
+            description: "BluetoothServices: Bluetooth as services of swift-service-lifecycle, with swift-metrics."),
+        .default(enabledTraits: []),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.7.0"),
+        // With the trait alone.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     ],
     targets: [
         // Pure: values and state machines. No I/O, no clock, no Foundation.
@@ -167,6 +177,16 @@ let package = Package(
             on: [
                 "BluetoothLE", "BluetoothHost", "BluetoothLoop", "BluetoothPrimitives", "BluetoothATT", "BluetoothGATT",
                 "BluetoothAdvertising", "BluetoothCryptography",
+            ]),
+        // Empty without the trait.
+        floor(
+            "BluetoothServices",
+            on: [
+                "BluetoothLE", "BluetoothHost", "BluetoothLoop", "BluetoothPrimitives", "BluetoothGATT", "LINBLE",
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Services"])
+                ),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Services"])),
             ]),
         floor("LINBLE", on: ["BluetoothLE", "BluetoothHost", "BluetoothGATT", "BluetoothLoop", "BluetoothPrimitives"]),
         floor(
@@ -253,7 +273,7 @@ let package = Package(
                 "BluetoothAdvertising", "BluetoothCryptography", "BluetoothSimulation",
             ]),
         tests(of: "LINBLESample", with: ["BluetoothLE", "LINBLE", "LINBLESimulation", "BluetoothSimulation"]),
-        tests(of: "ExampleSupport"),
+        tests(of: "ExampleSupport", with: ["BluetoothProfiles"]),
         .testTarget(
             name: "GuideTests",
             dependencies: [

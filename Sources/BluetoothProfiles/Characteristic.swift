@@ -1,19 +1,52 @@
+import BluetoothGATT
 import BluetoothLE
 import BluetoothPrimitives
 
 /// A characteristic whose values have a type.
+///
+/// Those of the profiles are static members, which the calls accept: `connection.read(.batteryLevel)`. A program adds its own
+/// in the same way:
+/// ```swift
+/// extension Characteristic where Value == Double {
+///     static var tankLevel: Self {
+///         Characteristic("6E400003-…", in: "6E400001-…", initial: 0) { (value, fields) throws(MalformedValue) in
+///             try fields.number("level", &value, .u16, .ten(-1))
+///         }
+///     }
+/// }
+/// ```
 public struct Characteristic<Value: Sendable>: Sendable {
     /// The UUID of the service.
     public let service: BluetoothUUID
     /// The UUID of the characteristic.
     public let uuid: BluetoothUUID
+    /// The properties that a server gives the characteristic, unless it says otherwise.
+    public let properties: CharacteristicProperties
     /// The format of the value.
     public let codec: any CharacteristicCodec<Value>
 
     /// A characteristic of a service, with this format.
-    public init(_ uuid: BluetoothUUID, in service: BluetoothUUID, codec: any CharacteristicCodec<Value>) {
+    public init(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, properties: CharacteristicProperties = .read,
+        codec: any CharacteristicCodec<Value>
+    ) {
         self.uuid = uuid
         self.service = service
+        self.properties = properties
         self.codec = codec
+    }
+
+    /// A characteristic of a service, with a value of fields.
+    /// - Parameters:
+    ///   - uuid: the UUID of the characteristic.
+    ///   - service: the UUID of its service.
+    ///   - properties: the properties that a server gives the characteristic, unless it says otherwise.
+    ///   - initial: the value before its first field is decoded.
+    ///   - fields: sets the fields of the value, or encodes them: see ``FieldCoder``.
+    public init(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, properties: CharacteristicProperties = .read,
+        initial: Value, fields: @escaping @Sendable (inout Value, inout FieldCoder) throws(MalformedValue) -> Void
+    ) {
+        self.init(uuid, in: service, properties: properties, codec: FieldCodec(initial, fields: fields))
     }
 }

@@ -1,3 +1,4 @@
+import BluetoothProfiles
 import ExampleSupport
 import Testing
 

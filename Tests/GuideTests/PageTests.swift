@@ -36,6 +36,12 @@ import Testing
         #expect(try Pages.text(of: "README.md").contains("```swift\n\(program)```\n"))
     }
 
+    /// `swift test --package-path Examples/Gateway` builds it.
+    @Test func theGatewayIsTheOneThatIsBuilt() throws {
+        let program = try Pages.text(of: "Examples/Gateway/Sources/Gateway/Gateway.swift")
+        #expect(try Pages.text(of: "Docs/Guide/Services.md").contains("```swift\n\(program)```\n"))
+    }
+
     @Test func everyPageOfTheGuideIsListed() throws {
         for (front, count) in [("Central", 5), ("Peripheral", 4)] {
             let text = try Pages.text(of: "Docs/Guide/\(front).md")

@@ -1,5 +1,6 @@
 import BluetoothLE
 import BluetoothPrimitives
+import BluetoothProfiles
 
 /// The format of an assigned characteristic's value, from its service's specification and the GATT Specification
 /// Supplement.
@@ -10,12 +11,14 @@ enum CharacteristicFormat: Sendable {
     case text
     /// Items one after another.
     case layout(ValueLayout)
+    /// A type of BluetoothProfiles.
+    case typed(any TypedCharacteristic)
     /// A format of its own; nil if the value does not have it.
     case custom(@Sendable ([UInt8]) -> DecodedValue?)
 
     /// One number.
     static func number(
-        _ format: NumberFormat, _ scale: ValueLayout.Scale = .one, _ unit: String? = nil, unknown: UInt64? = nil
+        _ format: NumberFormat, _ scale: NumberScale = .one, _ unit: String? = nil, unknown: UInt64? = nil
     ) -> CharacteristicFormat {
         .layout(ValueLayout(.number(nil, format, scale, unit, unknown: unknown)))
     }
@@ -30,8 +33,14 @@ enum CharacteristicFormat: Sendable {
 
     /// The format of an assigned characteristic; nil if it is not in a table.
     init?(_ uuid: BluetoothUUID?) {
-        guard let number = uuid?.uint16, let format = Self.all[number] else { return nil }
-        self = format
+        guard let uuid else { return nil }
+        if let characteristic = TypedCharacteristics.all[uuid] {
+            self = characteristic.isText ? .text : .typed(characteristic)
+        } else if let format = uuid.uint16.flatMap({ Self.all[$0] }) {
+            self = format
+        } else {
+            return nil
+        }
     }
 
     private static let all = [devices, environment, health, bodies, sports].reduce(into: [:]) { all, table in
@@ -43,6 +52,8 @@ enum CharacteristicFormat: Sendable {
         switch self {
         case .text: nil
         case .layout(let layout): layout.decode(value)
+        case .typed(let characteristic):
+            characteristic.describe(value).map { DecodedValue($0.map { DecodedValue.Part($0) }) }
         case .custom(let decode): decode(value)
         }
     }
@@ -75,7 +86,6 @@ extension CharacteristicFormat {
             ValueLayout(
                 .names("source", timeSources), .number("accuracy", .u8, .times(125, ten: -3), "s"),
                 .number("days since update", .u8), .number("hours since update", .u8))),
-        0x2A19: .number(.u8, .one, "%"),
         0x2A23: .layout(ValueLayout(.identifier("manufacturer", 5), .identifier("organization", 3))),
         0x2A24: .text, 0x2A25: .text, 0x2A26: .text, 0x2A27: .text, 0x2A28: .text, 0x2A29: .text,
         0x2A2B: .layout(

@@ -1,4 +1,5 @@
 import BluetoothJSON
+import BluetoothProfiles
 
 /// A decoded value: its parts, as text and as JSON.
 public struct DecodedValue: Sendable {
@@ -24,10 +25,22 @@ public struct DecodedValue: Sendable {
         }
 
         /// One number, or several of the same kind.
-        public init(_ name: String? = nil, numbers: [ScalarNumber], unit: String? = nil) {
+        package init(_ name: String? = nil, numbers: [ScalarNumber], unit: String? = nil) {
             let json = numbers.count == 1 ? numbers.first?.json : nil
             self.init(
                 name, numbers.map(\.text).joined(separator: " "), json ?? .array(numbers.map(\.json)), unit: unit)
+        }
+
+        /// A field of a type of BluetoothProfiles.
+        init(_ field: DescribedField) {
+            switch field.content {
+            case .numbers(let numbers, let scale):
+                self.init(field.name, numbers: numbers.map { scale.apply($0) }, unit: field.unit)
+            case .unknown: self.init(field.name, "unknown", .null)
+            case .code(let code, let text): self.init(field.name, text, .integer(Int(truncatingIfNeeded: code)))
+            case .text(let text): self.init(field.name, text, .string(text))
+            case .mark: self = .mark(field.name ?? "")
+            }
         }
 
         /// A condition that holds.
@@ -96,4 +109,20 @@ extension DecodedValue.Part {
 
 extension JSONValue {
     fileprivate var isNull: Bool { if case .null = self { true } else { false } }
+}
+
+extension ScalarNumber {
+    /// The number as JSON; null if it is not a finite number.
+    package var json: JSONValue {
+        switch self {
+        case .decimal(let number):
+            if let integer = number.integer {
+                Int(exactly: integer).map { .integer($0) } ?? .wideInteger(integer)
+            } else {
+                .number(number.double)
+            }
+        case .binary(let number, _): .number(number)
+        case .special: .null
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothProfiles
 
 extension PresentationFormat {
     /// The binary format of a number; nil for text, structures, and formats without whole bytes.
@@ -40,7 +41,7 @@ extension PresentationFormat {
         if format == .boolean { return .init(nil, "true", .bool(true)) }
         // Only integers have an exponent.
         guard case .integer = self.number else { return .init(numbers: [number], unit: unitSymbol) }
-        return .init(numbers: [ValueLayout.Scale.ten(Int(exponent)).apply(number)], unit: unitSymbol)
+        return .init(numbers: [NumberScale.ten(Int(exponent)).apply(number)], unit: unitSymbol)
     }
 
     /// The decoded value of an aggregate: one value of each format after another.

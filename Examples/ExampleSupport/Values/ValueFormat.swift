@@ -1,4 +1,5 @@
 import BluetoothPrimitives
+import BluetoothProfiles
 
 /// The form in which a user reads and writes values: bytes, text, or numbers of a format.
 public struct ValueFormat: Hashable, Sendable {
@@ -45,7 +46,7 @@ public struct ValueFormat: Hashable, Sendable {
 
     /// The numbers of a value.
     /// - Throws: ``ValueFormatError`` if the value is not a whole number of them, or the format is not one of numbers.
-    public func numbers(_ value: [UInt8]) throws(ValueFormatError) -> [ScalarNumber] {
+    package func numbers(_ value: [UInt8]) throws(ValueFormatError) -> [ScalarNumber] {
         guard let number else { throw ValueFormatError("\(name) is not a format of numbers") }
         let size = number.byteCount
         guard !value.isEmpty, value.count % size == 0 else {

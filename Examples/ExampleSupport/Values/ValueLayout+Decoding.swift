@@ -1,5 +1,6 @@
 import BluetoothJSON
 import BluetoothPrimitives
+import BluetoothProfiles
 
 extension ValueLayout {
     /// Decodes a value; nil if it is truncated, or, in a layout without flags, too long.

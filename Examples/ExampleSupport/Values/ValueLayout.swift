@@ -1,3 +1,5 @@
+import BluetoothProfiles
+
 /// The layout of a characteristic's value: items in their order, some of them only with certain flags.
 struct ValueLayout: Sendable {
     /// The size of the flags, which come first; 0 without flags.
@@ -37,7 +39,7 @@ struct ValueLayout: Sendable {
         /// The form of an item.
         enum Content: Sendable {
             /// A number; the raw value `unknown` means that it is not known.
-            case number(NumberFormat, Scale, unit: String?, unknown: UInt64?)
+            case number(NumberFormat, NumberScale, unit: String?, unknown: UInt64?)
             /// One byte that selects a name.
             case names([UInt8: String])
             /// Bits with names, the least significant first.
@@ -61,7 +63,7 @@ struct ValueLayout: Sendable {
         var repeats = false
 
         static func number(
-            _ name: String? = nil, _ format: NumberFormat, _ scale: Scale = .one, _ unit: String? = nil,
+            _ name: String? = nil, _ format: NumberFormat, _ scale: NumberScale = .one, _ unit: String? = nil,
             unknown: UInt64? = nil, when condition: Condition = .always, repeats: Bool = false
         ) -> Item {
             Item(
@@ -100,34 +102,17 @@ struct ValueLayout: Sendable {
             Item(content: .skipped(byteCount: byteCount), condition: condition)
         }
     }
+}
 
-    /// The factor between a raw number and the value.
-    struct Scale: Sendable {
-        var multiplier: Int128 = 1
-        var exponent = 0
-        /// The divisor, and the decimals of the text; nil for an exact decimal number.
-        var fraction: (divisor: Double, digits: Int)?
-
-        /// The raw number.
-        static let one = Scale()
-        /// Powers of ten.
-        static func ten(_ exponent: Int) -> Scale { Scale(exponent: exponent) }
-        /// Multiples of a power of ten.
-        static func times(_ multiplier: Int128, ten exponent: Int = 0) -> Scale {
-            Scale(multiplier: multiplier, exponent: exponent)
+extension NumberScale {
+    /// The value of a number, with a text of its resolution.
+    func apply(_ number: ScalarNumber) -> ScalarNumber {
+        guard case .decimal(let decimal) = number else { return number }
+        guard let fraction else {
+            return .decimal(DecimalNumber(decimal.mantissa * multiplier, exponent: decimal.exponent + exponent))
         }
-        /// Fractions.
-        static func over(_ divisor: Double, digits: Int) -> Scale { Scale(fraction: (divisor, digits)) }
-
-        func apply(_ number: ScalarNumber) -> ScalarNumber {
-            guard case .decimal(let decimal) = number else { return number }
-            guard let fraction else {
-                return .decimal(
-                    DecimalNumber(decimal.mantissa * multiplier, exponent: decimal.exponent + exponent))
-            }
-            let value = decimal.double / fraction.divisor
-            let text = formatDecimal(value, digits: fraction.digits)
-            return .binary(Double(text) ?? value, text: text)
-        }
+        let value = decimal.double / fraction.divisor
+        let text = formatDecimal(value, digits: fraction.digits)
+        return .binary(Double(text) ?? value, text: text)
     }
 }

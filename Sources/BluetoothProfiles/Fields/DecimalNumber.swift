@@ -1,12 +1,12 @@
 /// An exact decimal number: a mantissa times a power of ten. The exponent preserves the resolution: `25.00`.
-public struct DecimalNumber: Hashable, Sendable {
+package struct DecimalNumber: Hashable, Sendable {
     /// The digits with the sign.
-    public var mantissa: Int128
+    package var mantissa: Int128
     /// The power of ten.
-    public var exponent: Int
+    package var exponent: Int
 
     /// A number from its parts.
-    public init(_ mantissa: Int128, exponent: Int = 0) {
+    package init(_ mantissa: Int128, exponent: Int = 0) {
         self.mantissa = mantissa
         self.exponent = exponent
     }
@@ -15,7 +15,7 @@ public struct DecimalNumber: Hashable, Sendable {
     private static let maximumDigits = 36
 
     /// Parses `-12`, `36.6` or `1.5e-3`; nil for other text and for more than 36 digits.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let halves = text.split(omittingEmptySubsequences: false) { $0 == "e" || $0 == "E" }
         guard let first = halves.first, halves.count <= 2 else { return nil }
         let power = halves.count == 2 ? Int(halves[1]) : 0
@@ -33,7 +33,7 @@ public struct DecimalNumber: Hashable, Sendable {
     }
 
     /// The number in notation without an exponent, or `1e30` if that takes many zeros.
-    public var text: String {
+    package var text: String {
         let digits = String(mantissa.magnitude)
         let sign = mantissa < 0 ? "-" : ""
         switch exponent {
@@ -48,10 +48,17 @@ public struct DecimalNumber: Hashable, Sendable {
     }
 
     /// The nearest binary number.
-    public var double: Double { Double("\(mantissa)e\(exponent)") ?? .nan }
+    package var double: Double {
+        // Both operands are exact, and so is the rounding.
+        guard abs(exponent) <= 22, mantissa.magnitude < 1 << 53 else {
+            return Double("\(mantissa)e\(exponent)") ?? .nan
+        }
+        let power = (0..<abs(exponent)).reduce(1.0) { power, _ in power * 10 }
+        return exponent < 0 ? Double(mantissa) / power : Double(mantissa) * power
+    }
 
     /// The integer, if the number is one of 128 bits.
-    public var integer: Int128? {
+    package var integer: Int128? {
         guard exponent >= 0, exponent <= 38 else { return mantissa == 0 ? 0 : nil }
         var value = mantissa
         for _ in 0..<exponent {

@@ -1,7 +1,5 @@
-import BluetoothJSON
-
 /// A number decoded from a value.
-public enum ScalarNumber: Hashable, Sendable {
+package enum ScalarNumber: Hashable, Sendable {
     /// An exact decimal number, also an integer.
     case decimal(DecimalNumber)
     /// A binary number with the text of its precision.
@@ -10,36 +8,22 @@ public enum ScalarNumber: Hashable, Sendable {
     case special(MedicalSpecial)
 
     /// An integer.
-    public init(_ integer: some BinaryInteger) {
+    package init(_ integer: some BinaryInteger) {
         self = .decimal(DecimalNumber(Int128(truncatingIfNeeded: integer)))
     }
 
     /// The number as text.
-    public var text: String {
+    package var text: String {
         switch self {
         case .decimal(let number): number.text
         case .binary(_, let text): text
         case .special(let special): special.text
         }
     }
-
-    /// The number as JSON; null if it is not a finite number.
-    public var json: JSONValue {
-        switch self {
-        case .decimal(let number):
-            if let integer = number.integer {
-                Int(exactly: integer).map { .integer($0) } ?? .wideInteger(integer)
-            } else {
-                .number(number.double)
-            }
-        case .binary(let number, _): .number(number)
-        case .special: .null
-        }
-    }
 }
 
 /// A value of IEEE 11073-20601's SFLOAT and FLOAT that is not a number.
-public enum MedicalSpecial: String, Hashable, Sendable, CaseIterable {
+package enum MedicalSpecial: String, Hashable, Sendable, CaseIterable {
     /// Not a number.
     case notANumber = "NaN"
     /// Not at this resolution.
@@ -52,10 +36,10 @@ public enum MedicalSpecial: String, Hashable, Sendable, CaseIterable {
     case reserved
 
     /// `NaN`, `NRes`, `+INF`, `-INF` or `reserved`.
-    public var text: String { rawValue }
+    package var text: String { rawValue }
 
     /// Parses the text in any case; infinity also without its sign, as in `INF`.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let wanted = text.lowercased()
         let names = [wanted, "+" + wanted]
         guard let found = Self.allCases.first(where: { names.contains($0.text.lowercased()) }), found != .reserved
@@ -76,14 +60,14 @@ public enum MedicalSpecial: String, Hashable, Sendable, CaseIterable {
 }
 
 /// A medical floating-point format (IEEE 11073-20601 Annex F.7): a signed exponent of ten above a signed mantissa.
-struct MedicalFloat {
+package struct MedicalFloat {
     let mantissaBits: Int
     let exponentBits: Int
 
     /// 16 bits: 12 of mantissa.
-    static let short = MedicalFloat(mantissaBits: 12, exponentBits: 4)
+    package static let short = MedicalFloat(mantissaBits: 12, exponentBits: 4)
     /// 32 bits: 24 of mantissa.
-    static let long = MedicalFloat(mantissaBits: 24, exponentBits: 8)
+    package static let long = MedicalFloat(mantissaBits: 24, exponentBits: 8)
 
     private var middle: Int32 { 1 << (mantissaBits - 1) }
     private var mantissaMask: Int32 { (1 << mantissaBits) - 1 }
@@ -93,7 +77,7 @@ struct MedicalFloat {
     var greatestMantissa: Int128 { Int128(middle) - 3 }
 
     /// The greatest number that can be encoded.
-    var greatest: DecimalNumber { DecimalNumber(greatestMantissa, exponent: exponents.upperBound) }
+    package var greatest: DecimalNumber { DecimalNumber(greatestMantissa, exponent: exponents.upperBound) }
 
     /// Decodes the bits.
     func decode(_ bits: UInt32) -> ScalarNumber {
@@ -107,12 +91,12 @@ struct MedicalFloat {
     }
 
     /// Encodes a special value.
-    func encode(_ special: MedicalSpecial) -> UInt32 {
+    package func encode(_ special: MedicalSpecial) -> UInt32 {
         UInt32(bitPattern: middle + special.offsetFromMiddle)
     }
 
     /// Encodes the nearest number; nil if it is above the ``greatest``.
-    func encode(_ number: DecimalNumber) -> UInt32? {
+    package func encode(_ number: DecimalNumber) -> UInt32? {
         var number = number
         if number.mantissa.magnitude > greatestMantissa.magnitude || !exponents.contains(number.exponent) {
             number = number.normalized

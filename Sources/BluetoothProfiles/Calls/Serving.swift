@@ -1,0 +1,65 @@
+import BluetoothATT
+import BluetoothGATT
+import BluetoothHost
+import BluetoothLE
+
+extension LocalCharacteristic {
+    /// A characteristic with its usual properties, and without a value: for notifications, or with handlers to be added.
+    public init<Value>(_ characteristic: Characteristic<Value>) {
+        self.init(characteristic.uuid, properties: characteristic.properties)
+    }
+
+    /// A characteristic whose value a handler returns: `LocalCharacteristic(.batteryLevel) { 97 }`.
+    ///
+    /// A value that the format cannot express refuses the read with Unlikely Error.
+    /// - Parameters:
+    ///   - characteristic: the characteristic.
+    ///   - properties: the operations that clients may try; nil for the usual ones.
+    ///   - permissions: the security that each operation requires; nil permits what the properties name, over any link.
+    ///   - onRead: returns the value; see `onRead(_:)`.
+    public init<Value>(
+        _ characteristic: Characteristic<Value>, properties: CharacteristicProperties? = nil,
+        permissions: AttributePermissions? = nil, onRead: @escaping @Sendable () async throws -> Value
+    ) {
+        self = LocalCharacteristic(
+            characteristic.uuid, properties: properties ?? characteristic.properties, permissions: permissions
+        ).onRead { _ in try characteristic.codec.encode(try await onRead()) }
+    }
+
+    /// The characteristic with a handler of decoded writes, which are accepted when it returns and refused when it throws:
+    /// `LocalCharacteristic(.alertLevel).onWrite(of: .alertLevel) { level, _ in … }`.
+    ///
+    /// A write without a meaning is refused with Value Not Allowed, one in the middle of the value with Invalid Offset.
+    public func onWrite<Value>(
+        of characteristic: Characteristic<Value>,
+        _ body: @escaping @Sendable (Value, WriteRequest) async throws -> Void
+    ) -> LocalCharacteristic {
+        onWrite { request in
+            guard request.offset == 0 else { throw ATTErrorCode.invalidOffset }
+            guard let value = characteristic.decode(request.value, nil) else { throw ATTErrorCode.valueNotAllowed }
+            try await body(value, request)
+        }
+    }
+}
+
+extension PublishedServices {
+    /// Notifies every device that has subscribed, as ``BluetoothLE/PublishedValue/notify(_:timeout:)``.
+    /// - Throws: `.invalidArgument` for a value that the format cannot express, besides what notifying throws.
+    @discardableResult
+    public nonisolated(nonsending) func notify<Value>(
+        _ value: Value, of characteristic: Characteristic<Value>, timeout: Duration = .seconds(5)
+    ) async throws(BluetoothError) -> [ValueDelivery] {
+        try await self[characteristic.uuid, in: characteristic.service].notify(
+            try characteristic.encode(value, to: "notify"), timeout: timeout)
+    }
+
+    /// Indicates a value to every device that has subscribed, as ``BluetoothLE/PublishedValue/indicate(_:timeout:)``.
+    /// - Throws: `.invalidArgument` for a value that the format cannot express, besides what indicating throws.
+    @discardableResult
+    public nonisolated(nonsending) func indicate<Value>(
+        _ value: Value, of characteristic: Characteristic<Value>, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [ValueDelivery] {
+        try await self[characteristic.uuid, in: characteristic.service].indicate(
+            try characteristic.encode(value, to: "indicate"), timeout: timeout)
+    }
+}

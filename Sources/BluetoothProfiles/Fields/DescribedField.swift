@@ -1,0 +1,64 @@
+import BluetoothPrimitives
+
+/// A field of a decoded value as programs show it.
+package struct DescribedField: Sendable {
+    /// The content of a field.
+    package enum Content: Sendable {
+        /// Numbers before their scale is applied; more than one for a field that repeats.
+        case numbers([ScalarNumber], NumberScale)
+        /// A number that the device does not know.
+        case unknown
+        /// A code or bits, with their names.
+        case code(UInt64, String)
+        /// A date, a time or an identifier.
+        case text(String)
+        /// A condition that holds.
+        case mark
+    }
+
+    /// The name; nil for the principal field.
+    package var name: String?
+    /// The content.
+    package var content: Content
+    /// The unit of numbers.
+    package var unit: String?
+}
+
+/// A codec that names the fields of a value.
+package protocol DescribingCodec: Sendable {
+    /// The fields of a value; nil if it does not have the format.
+    func describe(_ bytes: [UInt8]) -> [DescribedField]?
+}
+
+/// A characteristic of any type of value.
+package protocol TypedCharacteristic: Sendable {
+    /// The UUID of the characteristic.
+    var uuid: BluetoothUUID { get }
+    /// Whether its value is text.
+    var isText: Bool { get }
+    /// The fields of a value; nil for text, and for a value that does not have the format.
+    func describe(_ bytes: [UInt8]) -> [DescribedField]?
+}
+
+extension Characteristic: TypedCharacteristic {
+    /// Whether its value is text.
+    package var isText: Bool { codec is TextCodec }
+    /// The fields of a value; nil for text, and for a value that does not have the format.
+    package func describe(_ bytes: [UInt8]) -> [DescribedField]? { (codec as? any DescribingCodec)?.describe(bytes) }
+}
+
+/// The characteristics that have a type here.
+package enum TypedCharacteristics {
+    /// The characteristics by their UUID.
+    package static let all: [BluetoothUUID: any TypedCharacteristic] = {
+        let lists: [[any TypedCharacteristic]] = [
+            battery
+        ]
+        return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
+    }()
+}
+
+/// The name of a code, or its digits.
+func name<Code: FixedWidthInteger & UnsignedInteger>(of code: Code, in names: [Code: String]) -> String {
+    names[code] ?? "0x" + hexadecimal(code, digits: Code.bitWidth / 4)
+}

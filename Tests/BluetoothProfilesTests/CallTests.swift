@@ -1,0 +1,49 @@
+// The imports of a program: the calls need no other, and no annotation, beside those by UUID.
+import BluetoothLE
+import BluetoothProfiles
+import Testing
+
+/// The calls of a program, compiled.
+private func calls(_ connection: Connection, _ kept: KeptConnection, _ published: PublishedServices) async throws {
+    let level = try await connection.read(.batteryLevel)
+    let bytes = try await connection.read(.batteryLevel, in: .battery)
+    print(level + 1, bytes.count)
+    for try await level in try await connection.subscribe(to: .batteryLevel) { print(level + 1) }
+    for try await bytes in try await connection.subscribe(to: .batteryLevel, in: .battery) { print(bytes.count) }
+    for try await update in try await kept.subscribe(to: .batteryLevel) {
+        if case .value(let level) = update { print(level + 1) }
+    }
+    try await connection.write(1, to: .batteryLevel, type: .withoutResponse)
+    try await connection.write([1], to: .batteryLevel, in: .battery)
+    try await published.notify(97, of: .batteryLevel)
+    try await published[.batteryLevel].notify([97])
+    _ = LocalService(.battery) {
+        LocalCharacteristic(.batteryLevel) { 97 }
+        LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
+        LocalCharacteristic(.batteryLevel, properties: [.read])
+        LocalCharacteristic(.batteryLevel, properties: [.write]).onWrite(of: .batteryLevel) { level, _ in
+            print(level + 1)
+        }
+        LocalCharacteristic(.batteryLevel)
+    }
+}
+
+extension Characteristic where Value == Double {
+    fileprivate static var tankLevel: Self {
+        Characteristic(0xABCD, in: 0xABCE, initial: 0) { (value, fields) throws(MalformedValue) in
+            try fields.number("level", &value, .u16, .ten(-1))
+        }
+    }
+}
+
+@Suite struct CallTests {
+    @Test func aProgramAddsItsOwnCharacteristic() throws {
+        let codec = Characteristic.tankLevel.codec
+        let decoded = try codec.decode([0xD2, 0x04])
+        let encoded = try codec.encode(123.4)
+        #expect(decoded == 123.4)
+        #expect(encoded == [0xD2, 0x04])
+        #expect(throws: MalformedValue("level", "2 bytes needed, 1 available")) { try codec.decode([1]) }
+        #expect(throws: MalformedValue("level", "6553.6 is out of range")) { try codec.encode(6553.6) }
+    }
+}
