@@ -87,8 +87,9 @@ extension FieldCoder {
     }
 
     /// A flag that stands for itself: true if it is set.
-    public mutating func flag(_ bit: Int, _ value: inout Bool) {
+    public mutating func flag(_ bit: Int, _ value: inout Bool, name: String) {
         value = isPresent(flag: bit, value)
+        mark(name, if: value)
     }
 
     /// Whether what a flag announces is present: what the flag says, or when encoding `isPresent`, which the flag then says.
