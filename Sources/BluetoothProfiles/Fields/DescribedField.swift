@@ -52,7 +52,7 @@ package enum TypedCharacteristics {
     /// The characteristics by their UUID.
     package static let all: [BluetoothUUID: any DescribedCharacteristic] = {
         let lists: [[any DescribedCharacteristic]] = [
-            battery
+            battery, cycling, running, environment, time, proximity,
         ]
         return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
     }()
