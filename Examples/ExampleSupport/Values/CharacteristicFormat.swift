@@ -12,7 +12,7 @@ enum CharacteristicFormat: Sendable {
     /// Items one after another.
     case layout(ValueLayout)
     /// A type of BluetoothProfiles.
-    case typed(any DescribedCharacteristic)
+    case typed(any TypedCharacteristic)
     /// A format of its own; nil if the value does not have it.
     case custom(@Sendable ([UInt8]) -> DecodedValue?)
 

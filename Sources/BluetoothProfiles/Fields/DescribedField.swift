@@ -31,7 +31,7 @@ package protocol DescribingCodec: Sendable {
 }
 
 /// A characteristic of any type of value.
-package protocol DescribedCharacteristic: Sendable {
+package protocol TypedCharacteristic: Sendable {
     /// The UUID of the characteristic.
     var uuid: BluetoothUUID { get }
     /// Whether its value is text.
@@ -40,7 +40,7 @@ package protocol DescribedCharacteristic: Sendable {
     func describe(_ bytes: [UInt8]) -> [DescribedField]?
 }
 
-extension Characteristic: DescribedCharacteristic {
+extension Characteristic: TypedCharacteristic {
     /// Whether its value is text.
     package var isText: Bool { codec is TextCodec }
     /// The fields of a value; nil for text, and for a value that does not have the format.
@@ -50,9 +50,15 @@ extension Characteristic: DescribedCharacteristic {
 /// The characteristics that have a type here.
 package enum TypedCharacteristics {
     /// The characteristics by their UUID.
+<<<<<<< HEAD
     package static let all: [BluetoothUUID: any DescribedCharacteristic] = {
         let lists: [[any DescribedCharacteristic]] = [
             battery, cycling, running, environment, time, proximity,
+=======
+    package static let all: [BluetoothUUID: any TypedCharacteristic] = {
+        let lists: [[any TypedCharacteristic]] = [
+            battery
+>>>>>>> ddcae68772c2bee4680bc6f8151624fdf03296a2
         ]
         return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
     }()

@@ -10,5 +10,5 @@ extension Characteristic where Value == Int {
 }
 
 extension TypedCharacteristics {
-    static var battery: [any DescribedCharacteristic] { [Characteristic.batteryLevel] }
+    static var battery: [any TypedCharacteristic] { [Characteristic.batteryLevel] }
 }

@@ -370,7 +370,7 @@ extension Characteristic where Value == DSTChange {
 }
 
 extension TypedCharacteristics {
-    static var time: [any DescribedCharacteristic] {
+    static var time: [any TypedCharacteristic] {
         [
             Characteristic.currentTime, Characteristic.localTimeInformation, Characteristic.referenceTimeInformation,
             Characteristic.timeUpdateControlPoint, Characteristic.timeUpdateState, Characteristic.timeWithDST,

@@ -390,7 +390,7 @@ extension Characteristic where Value == CyclingPowerControlPoint {
 }
 
 extension TypedCharacteristics {
-    static var cycling: [any DescribedCharacteristic] {
+    static var cycling: [any TypedCharacteristic] {
         [
             Characteristic.cscMeasurement, Characteristic.cscFeature, Characteristic.cyclingSensorLocation,
             Characteristic.cyclingPowerMeasurement, Characteristic.cyclingPowerVector,

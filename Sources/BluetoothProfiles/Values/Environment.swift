@@ -301,7 +301,7 @@ extension FieldCoder {
 }
 
 extension TypedCharacteristics {
-    static var environment: [any DescribedCharacteristic] {
+    static var environment: [any TypedCharacteristic] {
         [
             Characteristic.temperature, Characteristic.dewPoint, Characteristic.heatIndex, Characteristic.windChill,
             Characteristic.apparentWindDirection, Characteristic.apparentWindSpeed, Characteristic.elevation,

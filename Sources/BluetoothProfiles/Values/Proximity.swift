@@ -43,7 +43,7 @@ extension Characteristic where Value == Int {
 }
 
 extension TypedCharacteristics {
-    static var proximity: [any DescribedCharacteristic] {
+    static var proximity: [any TypedCharacteristic] {
         [Characteristic.alertLevel, Characteristic.txPowerLevel]
     }
 }

@@ -101,7 +101,7 @@ extension Characteristic where Value == SCControlPoint {
 }
 
 extension TypedCharacteristics {
-    static var running: [any DescribedCharacteristic] {
+    static var running: [any TypedCharacteristic] {
         [Characteristic.rscMeasurement, Characteristic.rscFeature]
     }
 }
