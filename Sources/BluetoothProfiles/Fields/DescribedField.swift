@@ -50,15 +50,9 @@ extension Characteristic: TypedCharacteristic {
 /// The characteristics that have a type here.
 package enum TypedCharacteristics {
     /// The characteristics by their UUID.
-<<<<<<< HEAD
-    package static let all: [BluetoothUUID: any DescribedCharacteristic] = {
-        let lists: [[any DescribedCharacteristic]] = [
-            battery, cycling, running, environment, time, proximity,
-=======
     package static let all: [BluetoothUUID: any TypedCharacteristic] = {
         let lists: [[any TypedCharacteristic]] = [
-            battery
->>>>>>> ddcae68772c2bee4680bc6f8151624fdf03296a2
+            battery, cycling, running, environment, time, proximity,
         ]
         return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
     }()
