@@ -38,17 +38,17 @@ public struct ControlPointResult: RawRepresentable, Hashable, Sendable, CustomSt
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// The procedure succeeded.
-    public static let success = ControlPointResult(rawValue: 1)
+    public static let success = Self(rawValue: 1)
     /// The device does not support the op code.
-    public static let opcodeNotSupported = ControlPointResult(rawValue: 2)
+    public static let opcodeNotSupported = Self(rawValue: 2)
     /// The parameter is invalid.
-    public static let invalidParameter = ControlPointResult(rawValue: 3)
+    public static let invalidParameter = Self(rawValue: 3)
     /// The procedure failed.
-    public static let operationFailed = ControlPointResult(rawValue: 4)
+    public static let operationFailed = Self(rawValue: 4)
 
     /// The name of the result.
     public var description: String {
-        codeText(rawValue, ["", "success", "op code not supported", "invalid parameter", "operation failed"])
+        name(of: rawValue, in: ["success", "op code not supported", "invalid parameter", "operation failed"], from: 1)
     }
 }
 
@@ -152,39 +152,39 @@ public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomString
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Elsewhere.
-    public static let other = SensorLocation(rawValue: 0)
+    public static let other = Self(rawValue: 0)
     /// The top of a shoe.
-    public static let topOfShoe = SensorLocation(rawValue: 1)
+    public static let topOfShoe = Self(rawValue: 1)
     /// The inside of a shoe.
-    public static let inShoe = SensorLocation(rawValue: 2)
+    public static let inShoe = Self(rawValue: 2)
     /// The hip.
-    public static let hip = SensorLocation(rawValue: 3)
+    public static let hip = Self(rawValue: 3)
     /// The front wheel.
-    public static let frontWheel = SensorLocation(rawValue: 4)
+    public static let frontWheel = Self(rawValue: 4)
     /// The left crank.
-    public static let leftCrank = SensorLocation(rawValue: 5)
+    public static let leftCrank = Self(rawValue: 5)
     /// The right crank.
-    public static let rightCrank = SensorLocation(rawValue: 6)
+    public static let rightCrank = Self(rawValue: 6)
     /// The left pedal.
-    public static let leftPedal = SensorLocation(rawValue: 7)
+    public static let leftPedal = Self(rawValue: 7)
     /// The right pedal.
-    public static let rightPedal = SensorLocation(rawValue: 8)
+    public static let rightPedal = Self(rawValue: 8)
     /// The front hub.
-    public static let frontHub = SensorLocation(rawValue: 9)
+    public static let frontHub = Self(rawValue: 9)
     /// The rear dropout.
-    public static let rearDropout = SensorLocation(rawValue: 10)
+    public static let rearDropout = Self(rawValue: 10)
     /// The chainstay.
-    public static let chainstay = SensorLocation(rawValue: 11)
+    public static let chainstay = Self(rawValue: 11)
     /// The rear wheel.
-    public static let rearWheel = SensorLocation(rawValue: 12)
+    public static let rearWheel = Self(rawValue: 12)
     /// The rear hub.
-    public static let rearHub = SensorLocation(rawValue: 13)
+    public static let rearHub = Self(rawValue: 13)
     /// The chest.
-    public static let chest = SensorLocation(rawValue: 14)
+    public static let chest = Self(rawValue: 14)
     /// The spider of the crank.
-    public static let spider = SensorLocation(rawValue: 15)
+    public static let spider = Self(rawValue: 15)
     /// The chain ring.
-    public static let chainRing = SensorLocation(rawValue: 16)
+    public static let chainRing = Self(rawValue: 16)
 
     private static let names = [
         "other", "top of shoe", "in shoe", "hip", "front wheel", "left crank", "right crank", "left pedal",
@@ -193,7 +193,7 @@ public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomString
     ]
 
     /// The name of the location.
-    public var description: String { codeText(rawValue, Self.names) }
+    public var description: String { name(of: rawValue, in: Self.names) }
 }
 
 // MARK: SC Control Point

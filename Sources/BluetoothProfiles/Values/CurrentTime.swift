@@ -13,17 +13,17 @@ public struct CurrentTime: Hashable, Sendable {
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// A person set the clock.
-        public static let manual = Adjustments(rawValue: 1 << 0)
+        public static let manual = Self(rawValue: 1 << 0)
         /// A reference set the clock.
-        public static let reference = Adjustments(rawValue: 1 << 1)
+        public static let reference = Self(rawValue: 1 << 1)
         /// Another time zone.
-        public static let timeZone = Adjustments(rawValue: 1 << 2)
+        public static let timeZone = Self(rawValue: 1 << 2)
         /// The beginning or the end of daylight saving time.
-        public static let daylightSaving = Adjustments(rawValue: 1 << 3)
+        public static let daylightSaving = Self(rawValue: 1 << 3)
 
         /// The names of the reasons.
         public var description: String {
-            bitNames(rawValue, ["manual update", "reference update", "time zone", "DST"])
+            listed(rawValue, ["manual update", "reference update", "time zone", "DST"])
         }
     }
 
@@ -89,28 +89,28 @@ public struct DayOfWeek: RawRepresentable, Hashable, Sendable, CustomStringConve
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Unknown.
-    public static let unknown = DayOfWeek(rawValue: 0)
+    public static let unknown = Self(rawValue: 0)
     /// Monday.
-    public static let monday = DayOfWeek(rawValue: 1)
+    public static let monday = Self(rawValue: 1)
     /// Tuesday.
-    public static let tuesday = DayOfWeek(rawValue: 2)
+    public static let tuesday = Self(rawValue: 2)
     /// Wednesday.
-    public static let wednesday = DayOfWeek(rawValue: 3)
+    public static let wednesday = Self(rawValue: 3)
     /// Thursday.
-    public static let thursday = DayOfWeek(rawValue: 4)
+    public static let thursday = Self(rawValue: 4)
     /// Friday.
-    public static let friday = DayOfWeek(rawValue: 5)
+    public static let friday = Self(rawValue: 5)
     /// Saturday.
-    public static let saturday = DayOfWeek(rawValue: 6)
+    public static let saturday = Self(rawValue: 6)
     /// Sunday.
-    public static let sunday = DayOfWeek(rawValue: 7)
+    public static let sunday = Self(rawValue: 7)
 
     private static let names = [
         "unknown day", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
     ]
 
     /// The name of the day.
-    public var description: String { codeText(rawValue, Self.names) }
+    public var description: String { name(of: rawValue, in: Self.names) }
 }
 
 /// The offset of daylight saving time (DST Offset). An open set.
@@ -122,15 +122,15 @@ public struct DSTOffset: RawRepresentable, Hashable, Sendable, CustomStringConve
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Standard time.
-    public static let standard = DSTOffset(rawValue: 0)
+    public static let standard = Self(rawValue: 0)
     /// Half an hour.
-    public static let halfHour = DSTOffset(rawValue: 2)
+    public static let halfHour = Self(rawValue: 2)
     /// An hour.
-    public static let hour = DSTOffset(rawValue: 4)
+    public static let hour = Self(rawValue: 4)
     /// Two hours.
-    public static let twoHours = DSTOffset(rawValue: 8)
+    public static let twoHours = Self(rawValue: 8)
     /// Unknown.
-    public static let unknown = DSTOffset(rawValue: 255)
+    public static let unknown = Self(rawValue: 255)
 
     /// The offset in minutes; nil if it is unknown.
     public var minutes: Int? { self == .unknown ? nil : Int(rawValue) * 15 }
@@ -179,21 +179,21 @@ public struct ReferenceTimeInformation: Hashable, Sendable {
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// Unknown.
-        public static let unknown = Source(rawValue: 0)
+        public static let unknown = Self(rawValue: 0)
         /// The Network Time Protocol.
-        public static let networkTimeProtocol = Source(rawValue: 1)
+        public static let networkTimeProtocol = Self(rawValue: 1)
         /// Satellites.
-        public static let gps = Source(rawValue: 2)
+        public static let gps = Self(rawValue: 2)
         /// A radio time signal.
-        public static let radioTimeSignal = Source(rawValue: 3)
+        public static let radioTimeSignal = Self(rawValue: 3)
         /// A person.
-        public static let manual = Source(rawValue: 4)
+        public static let manual = Self(rawValue: 4)
         /// An atomic clock.
-        public static let atomicClock = Source(rawValue: 5)
+        public static let atomicClock = Self(rawValue: 5)
         /// A cellular network.
-        public static let cellularNetwork = Source(rawValue: 6)
+        public static let cellularNetwork = Self(rawValue: 6)
         /// The clock has no source.
-        public static let notSynchronized = Source(rawValue: 7)
+        public static let notSynchronized = Self(rawValue: 7)
 
         private static let names = [
             "unknown", "network time protocol", "GPS", "radio time signal", "manual", "atomic clock",
@@ -202,7 +202,7 @@ public struct ReferenceTimeInformation: Hashable, Sendable {
         ]
 
         /// The name of the source.
-        public var description: String { codeText(rawValue, Self.names) }
+        public var description: String { name(of: rawValue, in: Self.names) }
     }
 
     /// The source.
@@ -232,12 +232,12 @@ public struct TimeUpdateRequest: RawRepresentable, Hashable, Sendable, CustomStr
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Asks the reference for the time.
-    public static let update = TimeUpdateRequest(rawValue: 1)
+    public static let update = Self(rawValue: 1)
     /// Cancels an update.
-    public static let cancel = TimeUpdateRequest(rawValue: 2)
+    public static let cancel = Self(rawValue: 2)
 
     /// The name of the request.
-    public var description: String { codeText(rawValue, ["", "update", "cancel"]) }
+    public var description: String { name(of: rawValue, in: ["update", "cancel"], from: 1) }
 }
 
 /// The state of a time update (Time Update State).
@@ -251,24 +251,24 @@ public struct TimeUpdateState: Hashable, Sendable {
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// The update succeeded.
-        public static let success = Result(rawValue: 0)
+        public static let success = Self(rawValue: 0)
         /// A client cancelled the update.
-        public static let cancelled = Result(rawValue: 1)
+        public static let cancelled = Self(rawValue: 1)
         /// The reference was not reached.
-        public static let noConnection = Result(rawValue: 2)
+        public static let noConnection = Self(rawValue: 2)
         /// The reference responded with an error.
-        public static let referenceError = Result(rawValue: 3)
+        public static let referenceError = Self(rawValue: 3)
         /// The reference did not respond in time.
-        public static let timeout = Result(rawValue: 4)
+        public static let timeout = Self(rawValue: 4)
         /// No update since the start of the device.
-        public static let notAttempted = Result(rawValue: 5)
+        public static let notAttempted = Self(rawValue: 5)
 
         private static let names = [
             "success", "cancelled", "no connection", "error of the reference", "timeout", "not attempted",
         ]
 
         /// The name of the result.
-        public var description: String { codeText(rawValue, Self.names) }
+        public var description: String { name(of: rawValue, in: Self.names) }
     }
 
     /// Whether an update is pending.
@@ -341,7 +341,7 @@ extension Characteristic where Value == ReferenceTimeInformation {
 extension Characteristic where Value == TimeUpdateRequest {
     /// Time Update Control Point of the Reference Time Update service.
     public static var timeUpdateControlPoint: Self {
-        .code(0x2A16, in: 0x1806, properties: .writeWithoutResponse, initial: .update)
+        Characteristic(0x2A16, in: 0x1806, properties: .writeWithoutResponse, initial: .update)
     }
 }
 

@@ -207,7 +207,7 @@ public struct CyclingPowerVector: Hashable, Sendable {
 }
 
 /// The features of a cycling power sensor (Cycling Power Feature).
-public struct CyclingPowerFeatures: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct CyclingPowerFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
     /// The bits of the value.
     public let rawValue: UInt32
 
@@ -215,49 +215,49 @@ public struct CyclingPowerFeatures: OptionSet, Hashable, Sendable, CustomStringC
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// The balance of the pedals.
-    public static let pedalBalance = CyclingPowerFeatures(rawValue: 1 << 0)
+    public static let pedalBalance = Self(rawValue: 1 << 0)
     /// The accumulated torque.
-    public static let accumulatedTorque = CyclingPowerFeatures(rawValue: 1 << 1)
+    public static let accumulatedTorque = Self(rawValue: 1 << 1)
     /// Revolutions of the wheel.
-    public static let wheelRevolutions = CyclingPowerFeatures(rawValue: 1 << 2)
+    public static let wheelRevolutions = Self(rawValue: 1 << 2)
     /// Revolutions of the crank.
-    public static let crankRevolutions = CyclingPowerFeatures(rawValue: 1 << 3)
+    public static let crankRevolutions = Self(rawValue: 1 << 3)
     /// Extreme forces or torques.
-    public static let extremeMagnitudes = CyclingPowerFeatures(rawValue: 1 << 4)
+    public static let extremeMagnitudes = Self(rawValue: 1 << 4)
     /// The angles of the extremes.
-    public static let extremeAngles = CyclingPowerFeatures(rawValue: 1 << 5)
+    public static let extremeAngles = Self(rawValue: 1 << 5)
     /// The angles of the dead spots.
-    public static let deadSpotAngles = CyclingPowerFeatures(rawValue: 1 << 6)
+    public static let deadSpotAngles = Self(rawValue: 1 << 6)
     /// The accumulated energy.
-    public static let accumulatedEnergy = CyclingPowerFeatures(rawValue: 1 << 7)
+    public static let accumulatedEnergy = Self(rawValue: 1 << 7)
     /// The flag that asks for a compensation of the offset.
-    public static let offsetCompensationIndicator = CyclingPowerFeatures(rawValue: 1 << 8)
+    public static let offsetCompensationIndicator = Self(rawValue: 1 << 8)
     /// The compensation of the offset.
-    public static let offsetCompensation = CyclingPowerFeatures(rawValue: 1 << 9)
+    public static let offsetCompensation = Self(rawValue: 1 << 9)
     /// The choice of the fields of measurements.
-    public static let contentMasking = CyclingPowerFeatures(rawValue: 1 << 10)
+    public static let contentMasking = Self(rawValue: 1 << 10)
     /// A choice of locations for the sensor.
-    public static let multipleSensorLocations = CyclingPowerFeatures(rawValue: 1 << 11)
+    public static let multipleSensorLocations = Self(rawValue: 1 << 11)
     /// A setting of the length of the crank.
-    public static let crankLength = CyclingPowerFeatures(rawValue: 1 << 12)
+    public static let crankLength = Self(rawValue: 1 << 12)
     /// A setting of the length of the chain.
-    public static let chainLength = CyclingPowerFeatures(rawValue: 1 << 13)
+    public static let chainLength = Self(rawValue: 1 << 13)
     /// A setting of the weight of the chain.
-    public static let chainWeight = CyclingPowerFeatures(rawValue: 1 << 14)
+    public static let chainWeight = Self(rawValue: 1 << 14)
     /// A setting of the span.
-    public static let spanLength = CyclingPowerFeatures(rawValue: 1 << 15)
+    public static let spanLength = Self(rawValue: 1 << 15)
     /// Magnitudes are torques; otherwise forces.
-    public static let measuresTorque = CyclingPowerFeatures(rawValue: 1 << 16)
+    public static let measuresTorque = Self(rawValue: 1 << 16)
     /// The direction of magnitudes.
-    public static let direction = CyclingPowerFeatures(rawValue: 1 << 17)
+    public static let direction = Self(rawValue: 1 << 17)
     /// The date of the factory's calibration.
-    public static let factoryCalibrationDate = CyclingPowerFeatures(rawValue: 1 << 18)
+    public static let factoryCalibrationDate = Self(rawValue: 1 << 18)
     /// The enhanced compensation of the offset.
-    public static let enhancedOffsetCompensation = CyclingPowerFeatures(rawValue: 1 << 19)
+    public static let enhancedOffsetCompensation = Self(rawValue: 1 << 19)
     /// The sensor measures alone, not as one of several on a bicycle.
-    public static let notDistributed = CyclingPowerFeatures(rawValue: 1 << 20)
+    public static let notDistributed = Self(rawValue: 1 << 20)
     /// The sensor is one of several on a bicycle.
-    public static let distributed = CyclingPowerFeatures(rawValue: 1 << 21)
+    public static let distributed = Self(rawValue: 1 << 21)
 
     private static let names = [
         "pedal balance", "accumulated torque", "wheel revolutions", "crank revolutions", "extreme magnitudes",
@@ -268,7 +268,7 @@ public struct CyclingPowerFeatures: OptionSet, Hashable, Sendable, CustomStringC
     ]
 
     /// The names of the features.
-    public var description: String { bitNames(rawValue, Self.names) }
+    public var description: String { listed(rawValue, Self.names) }
 }
 
 /// A message of the Cycling Power Control Point.
@@ -374,14 +374,16 @@ extension Characteristic where Value == CyclingPowerVector {
     }
 }
 
-extension Characteristic where Value == CyclingPowerFeatures {
+extension Characteristic where Value == CyclingPowerFeature {
     /// Cycling Power Feature: what a cycling power sensor measures.
-    public static var cyclingPowerFeature: Self { .code(.cyclingPowerFeature, in: .cyclingPower, initial: []) }
+    public static var cyclingPowerFeature: Self { Characteristic(.cyclingPowerFeature, in: .cyclingPower, initial: []) }
 }
 
 extension Characteristic where Value == SensorLocation {
     /// Sensor Location of the Cycling Power service.
-    public static var cyclingPowerSensorLocation: Self { .code(.sensorLocation, in: .cyclingPower, initial: .other) }
+    public static var cyclingPowerSensorLocation: Self {
+        Characteristic(.sensorLocation, in: .cyclingPower, initial: .other)
+    }
 }
 
 extension Characteristic where Value == CyclingPowerControlPoint {

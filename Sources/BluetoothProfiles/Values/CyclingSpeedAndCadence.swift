@@ -34,7 +34,7 @@ public struct CSCMeasurement: Hashable, Sendable {
 }
 
 /// The features of a cycling speed and cadence sensor (CSC Feature).
-public struct CSCFeatures: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
     /// The bits of the value.
     public let rawValue: UInt16
 
@@ -42,15 +42,15 @@ public struct CSCFeatures: OptionSet, Hashable, Sendable, CustomStringConvertibl
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Revolutions of the wheel.
-    public static let wheelRevolutions = CSCFeatures(rawValue: 1 << 0)
+    public static let wheelRevolutions = Self(rawValue: 1 << 0)
     /// Revolutions of the crank.
-    public static let crankRevolutions = CSCFeatures(rawValue: 1 << 1)
+    public static let crankRevolutions = Self(rawValue: 1 << 1)
     /// A choice of locations for the sensor.
-    public static let multipleSensorLocations = CSCFeatures(rawValue: 1 << 2)
+    public static let multipleSensorLocations = Self(rawValue: 1 << 2)
 
     /// The names of the features.
     public var description: String {
-        bitNames(rawValue, ["wheel revolutions", "crank revolutions", "multiple sensor locations"])
+        listed(rawValue, ["wheel revolutions", "crank revolutions", "multiple sensor locations"])
     }
 }
 
@@ -66,15 +66,15 @@ extension Characteristic where Value == CSCMeasurement {
     }
 }
 
-extension Characteristic where Value == CSCFeatures {
+extension Characteristic where Value == CSCFeature {
     /// CSC Feature: what a cycling speed and cadence sensor measures.
-    public static var cscFeature: Self { .code(.cscFeature, in: .cyclingSpeedAndCadence, initial: []) }
+    public static var cscFeature: Self { Characteristic(.cscFeature, in: .cyclingSpeedAndCadence, initial: []) }
 }
 
 extension Characteristic where Value == SensorLocation {
     /// Sensor Location of the Cycling Speed and Cadence service.
     public static var cyclingSensorLocation: Self {
-        .code(.sensorLocation, in: .cyclingSpeedAndCadence, initial: .other)
+        Characteristic(.sensorLocation, in: .cyclingSpeedAndCadence, initial: .other)
     }
 }
 

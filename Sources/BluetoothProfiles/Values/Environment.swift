@@ -47,25 +47,25 @@ public struct BarometricPressureTrend: RawRepresentable, Hashable, Sendable, Cus
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Unknown.
-    public static let unknown = BarometricPressureTrend(rawValue: 0)
+    public static let unknown = Self(rawValue: 0)
     /// Continuously falling.
-    public static let falling = BarometricPressureTrend(rawValue: 1)
+    public static let falling = Self(rawValue: 1)
     /// Continuously rising.
-    public static let rising = BarometricPressureTrend(rawValue: 2)
+    public static let rising = Self(rawValue: 2)
     /// Falling, then steady.
-    public static let fallingThenSteady = BarometricPressureTrend(rawValue: 3)
+    public static let fallingThenSteady = Self(rawValue: 3)
     /// Rising, then steady.
-    public static let risingThenSteady = BarometricPressureTrend(rawValue: 4)
+    public static let risingThenSteady = Self(rawValue: 4)
     /// Falling before a lesser rise.
-    public static let fallingBeforeLesserRise = BarometricPressureTrend(rawValue: 5)
+    public static let fallingBeforeLesserRise = Self(rawValue: 5)
     /// Falling before a greater rise.
-    public static let fallingBeforeGreaterRise = BarometricPressureTrend(rawValue: 6)
+    public static let fallingBeforeGreaterRise = Self(rawValue: 6)
     /// Rising before a greater fall.
-    public static let risingBeforeGreaterFall = BarometricPressureTrend(rawValue: 7)
+    public static let risingBeforeGreaterFall = Self(rawValue: 7)
     /// Rising before a lesser fall.
-    public static let risingBeforeLesserFall = BarometricPressureTrend(rawValue: 8)
+    public static let risingBeforeLesserFall = Self(rawValue: 8)
     /// Steady.
-    public static let steady = BarometricPressureTrend(rawValue: 9)
+    public static let steady = Self(rawValue: 9)
 
     private static let names = [
         "unknown", "continuously falling", "continuously rising", "falling, then steady", "rising, then steady",
@@ -74,7 +74,7 @@ public struct BarometricPressureTrend: RawRepresentable, Hashable, Sendable, Cus
     ]
 
     /// The name of the trend.
-    public var description: String { codeText(rawValue, Self.names) }
+    public var description: String { name(of: rawValue, in: Self.names) }
 }
 
 /// A change of descriptors of the Environmental Sensing service (Descriptor Value Changed).
@@ -88,19 +88,19 @@ public struct DescriptorValueChange: Hashable, Sendable {
         public init(rawValue: UInt16) { self.rawValue = rawValue }
 
         /// A client made the change; otherwise the server.
-        public static let byClient = Flags(rawValue: 1 << 0)
+        public static let byClient = Self(rawValue: 1 << 0)
         /// Environmental Sensing Trigger Setting descriptors.
-        public static let triggerSetting = Flags(rawValue: 1 << 1)
+        public static let triggerSetting = Self(rawValue: 1 << 1)
         /// The Environmental Sensing Configuration descriptor.
-        public static let configuration = Flags(rawValue: 1 << 2)
+        public static let configuration = Self(rawValue: 1 << 2)
         /// The Environmental Sensing Measurement descriptor.
-        public static let measurement = Flags(rawValue: 1 << 3)
+        public static let measurement = Self(rawValue: 1 << 3)
         /// The Characteristic User Description descriptor.
-        public static let userDescription = Flags(rawValue: 1 << 4)
+        public static let userDescription = Self(rawValue: 1 << 4)
 
         /// The names of the flags.
         public var description: String {
-            bitNames(rawValue, ["by client", "trigger setting", "configuration", "measurement", "user description"])
+            listed(rawValue, ["by client", "trigger setting", "configuration", "measurement", "user description"])
         }
     }
 
@@ -268,7 +268,7 @@ extension Characteristic where Value == MagneticFluxDensity {
 extension Characteristic where Value == BarometricPressureTrend {
     /// Barometric Pressure Trend.
     public static var barometricPressureTrend: Self {
-        .code(0x2AA3, in: .environmentalSensing, properties: [.read, .notify], initial: .unknown)
+        Characteristic(0x2AA3, in: .environmentalSensing, properties: [.read, .notify], initial: .unknown)
     }
 }
 

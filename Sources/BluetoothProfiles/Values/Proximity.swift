@@ -11,25 +11,25 @@ public struct AlertLevel: RawRepresentable, Hashable, Sendable, CustomStringConv
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// No alert.
-    public static let none = AlertLevel(rawValue: 0)
+    public static let noAlert = Self(rawValue: 0)
     /// A mild alert.
-    public static let mild = AlertLevel(rawValue: 1)
+    public static let mild = Self(rawValue: 1)
     /// A high alert.
-    public static let high = AlertLevel(rawValue: 2)
+    public static let high = Self(rawValue: 2)
 
     /// The name of the level.
-    public var description: String { codeText(rawValue, ["no alert", "mild alert", "high alert"]) }
+    public var description: String { name(of: rawValue, in: ["no alert", "mild alert", "high alert"]) }
 }
 
 extension Characteristic where Value == AlertLevel {
     /// Alert Level of the Immediate Alert service: the device alerts at once, as a key that is looked for.
     public static var alertLevel: Self {
-        .code(.alertLevel, in: .immediateAlert, properties: .writeWithoutResponse, initial: .none)
+        Characteristic(.alertLevel, in: .immediateAlert, properties: .writeWithoutResponse, initial: .noAlert)
     }
 
     /// Alert Level of the Link Loss service: the device alerts when the link is lost.
     public static var linkLossAlertLevel: Self {
-        .code(.alertLevel, in: .linkLoss, properties: [.read, .write], initial: .none)
+        Characteristic(.alertLevel, in: .linkLoss, properties: [.read, .write], initial: .noAlert)
     }
 }
 

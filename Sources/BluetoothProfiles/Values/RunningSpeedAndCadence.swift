@@ -34,7 +34,7 @@ public struct RSCMeasurement: Hashable, Sendable {
 }
 
 /// The features of a running speed and cadence sensor (RSC Feature).
-public struct RSCFeatures: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
     /// The bits of the value.
     public let rawValue: UInt16
 
@@ -42,19 +42,19 @@ public struct RSCFeatures: OptionSet, Hashable, Sendable, CustomStringConvertibl
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// The length of a stride.
-    public static let strideLength = RSCFeatures(rawValue: 1 << 0)
+    public static let strideLength = Self(rawValue: 1 << 0)
     /// The total distance.
-    public static let totalDistance = RSCFeatures(rawValue: 1 << 1)
+    public static let totalDistance = Self(rawValue: 1 << 1)
     /// Whether the wearer walks or runs.
-    public static let walkingOrRunning = RSCFeatures(rawValue: 1 << 2)
+    public static let walkingOrRunning = Self(rawValue: 1 << 2)
     /// A procedure that calibrates the sensor.
-    public static let calibration = RSCFeatures(rawValue: 1 << 3)
+    public static let calibration = Self(rawValue: 1 << 3)
     /// A choice of locations for the sensor.
-    public static let multipleSensorLocations = RSCFeatures(rawValue: 1 << 4)
+    public static let multipleSensorLocations = Self(rawValue: 1 << 4)
 
     /// The names of the features.
     public var description: String {
-        bitNames(
+        listed(
             rawValue,
             [
                 "stride length", "total distance", "walking or running", "calibration", "multiple sensor locations",
@@ -82,15 +82,15 @@ extension Characteristic where Value == RSCMeasurement {
     }
 }
 
-extension Characteristic where Value == RSCFeatures {
+extension Characteristic where Value == RSCFeature {
     /// RSC Feature: what a running speed and cadence sensor measures.
-    public static var rscFeature: Self { .code(.rscFeature, in: .runningSpeedAndCadence, initial: []) }
+    public static var rscFeature: Self { Characteristic(.rscFeature, in: .runningSpeedAndCadence, initial: []) }
 }
 
 extension Characteristic where Value == SensorLocation {
     /// Sensor Location of the Running Speed and Cadence service.
     public static var runningSensorLocation: Self {
-        .code(.sensorLocation, in: .runningSpeedAndCadence, initial: .other)
+        Characteristic(.sensorLocation, in: .runningSpeedAndCadence, initial: .other)
     }
 }
 
