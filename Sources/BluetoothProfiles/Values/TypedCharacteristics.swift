@@ -5,7 +5,7 @@ package enum TypedCharacteristics {
     /// The characteristics by their UUID.
     package static let all: [BluetoothUUID: any TypedCharacteristic] = {
         let lists: [[any TypedCharacteristic]] = [
-            devices, health,
+            devices, health, cycling, running, environment, time, proximity,
         ]
         return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
     }()
