@@ -49,19 +49,6 @@ extension Characteristic: TypedCharacteristic {
     package func describe(_ bytes: [UInt8]) -> [DescribedField]? { (codec as? any DescribingCodec)?.describe(bytes) }
 }
 
-/// The characteristics that have a type here.
-package enum TypedCharacteristics {
-    /// The characteristics by their UUID.
-    package static let all: [BluetoothUUID: any TypedCharacteristic] = {
-        let lists: [[any TypedCharacteristic]] = [
-            battery, deviceInformation, heartRate, healthThermometer, bloodPressure, glucose, weightScale,
-            pulseOximeter,
-            cycling, running, environment, time, proximity,
-        ]
-        return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
-    }()
-}
-
 /// The name of a code, of which `names` has one for each number from `first` on; its digits if it has none.
 func name(of code: UInt8, in names: [String], from first: Int = 0) -> String {
     codeName(code, names, from: first) ?? "0x" + hexadecimal(code, digits: 2)

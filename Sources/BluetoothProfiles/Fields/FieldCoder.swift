@@ -86,9 +86,10 @@ extension FieldCoder {
         if isDecoding { flags = try readBits(byteCount, "flags") } else { writeBits(0, byteCount) }
     }
 
-    /// A flag that stands for itself: true if it is set.
-    public mutating func flag(_ bit: Int, _ value: inout Bool) {
+    /// A flag that stands for itself: true if it is set, and then described by its name.
+    public mutating func flag(_ bit: Int, _ value: inout Bool, name: String? = nil) {
         value = isPresent(flag: bit, value)
+        if let name { mark(name, if: value) }
     }
 
     /// Whether what a flag announces is present: what the flag says, or when encoding `isPresent`, which the flag then says.

@@ -14,16 +14,11 @@ public struct BloodPressureMeasurement: Hashable, Sendable {
     /// The unit of the device.
     public var unit: PressureUnit
     /// The time and the circumstances.
-    public var context: BloodPressureContext
+    public var context = BloodPressureContext()
 
     /// A measurement of these values.
-    public init(
-        systolic: Double, diastolic: Double, mean: Double, unit: PressureUnit = .millimetersOfMercury,
-        context: BloodPressureContext = BloodPressureContext()
-    ) {
-        (self.systolic, self.diastolic, self.mean) = (systolic, diastolic, mean)
-        self.unit = unit
-        self.context = context
+    public init(systolic: Double, diastolic: Double, mean: Double, unit: PressureUnit = .millimetersOfMercury) {
+        (self.systolic, self.diastolic, self.mean, self.unit) = (systolic, diastolic, mean, unit)
     }
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
@@ -43,16 +38,11 @@ public struct IntermediateCuffPressure: Hashable, Sendable {
     /// The unit of the device.
     public var unit: PressureUnit
     /// The time and the circumstances.
-    public var context: BloodPressureContext
+    public var context = BloodPressureContext()
 
-    /// A pressure with its circumstances.
-    public init(
-        _ pressure: Double, unit: PressureUnit = .millimetersOfMercury,
-        context: BloodPressureContext = BloodPressureContext()
-    ) {
-        self.pressure = pressure
-        self.unit = unit
-        self.context = context
+    /// A pressure.
+    public init(_ pressure: Double, unit: PressureUnit = .millimetersOfMercury) {
+        (self.pressure, self.unit) = (pressure, unit)
     }
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
@@ -87,15 +77,8 @@ public struct BloodPressureContext: Hashable, Sendable {
     /// The circumstances that may have changed the result.
     public var status: BloodPressureStatus?
 
-    /// The circumstances of a measurement.
-    public init(
-        time: DateTime? = nil, pulseRate: Double? = nil, userID: Int? = nil, status: BloodPressureStatus? = nil
-    ) {
-        self.time = time
-        self.pulseRate = pulseRate
-        self.userID = userID
-        self.status = status
-    }
+    /// No circumstances.
+    public init() {}
 
     mutating func code(_ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.dateTime("at", &time, flag: 1)
@@ -172,34 +155,24 @@ public struct BloodPressureFeature: OptionSet, Hashable, Sendable, CustomStringC
 extension Characteristic where Value == BloodPressureMeasurement {
     /// Blood Pressure Measurement, which is indicated.
     public static var bloodPressureMeasurement: Self {
-        Characteristic(
+        Self(
             .bloodPressureMeasurement, in: .bloodPressure, properties: .indicate,
-            initial: BloodPressureMeasurement(systolic: 0, diastolic: 0, mean: 0), fields: BloodPressureMeasurement.code
-        )
+            initial: Value(systolic: 0, diastolic: 0, mean: 0), fields: Value.code)
     }
 }
 
 extension Characteristic where Value == IntermediateCuffPressure {
     /// Intermediate Cuff Pressure, which is notified during a measurement.
     public static var intermediateCuffPressure: Self {
-        Characteristic(
-            0x2A36, in: .bloodPressure, properties: .notify, initial: IntermediateCuffPressure(0),
-            fields: IntermediateCuffPressure.code)
+        Self(
+            0x2A36, in: .bloodPressure, properties: .notify, initial: Value(0),
+            fields: Value.code)
     }
 }
 
 extension Characteristic where Value == BloodPressureFeature {
     /// Blood Pressure Feature: what the monitor detects.
     public static var bloodPressureFeature: Self {
-        Characteristic(.bloodPressureFeature, in: .bloodPressure, initial: [])
-    }
-}
-
-extension TypedCharacteristics {
-    static var bloodPressure: [any TypedCharacteristic] {
-        [
-            Characteristic.bloodPressureMeasurement, Characteristic.intermediateCuffPressure,
-            Characteristic.bloodPressureFeature,
-        ]
+        Self(.bloodPressureFeature, in: .bloodPressure, initial: [])
     }
 }

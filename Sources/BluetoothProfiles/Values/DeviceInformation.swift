@@ -79,24 +79,24 @@ extension Characteristic where Value == String {
     public static var softwareRevisionString: Self { text(.softwareRevisionString) }
 
     private static func text(_ uuid: BluetoothUUID) -> Self {
-        Characteristic(uuid, in: .deviceInformation, codec: TextCodec())
+        Self(uuid, in: .deviceInformation, codec: TextCodec())
     }
 }
 
 extension Characteristic where Value == SystemID {
     /// System ID: the identity of a device.
     public static var systemID: Self {
-        Characteristic(
+        Self(
             .systemID, in: .deviceInformation,
-            initial: SystemID(manufacturerIdentifier: 0, organizationallyUniqueIdentifier: 0), fields: SystemID.code)
+            initial: Value(manufacturerIdentifier: 0, organizationallyUniqueIdentifier: 0), fields: Value.code)
     }
 }
 
 extension Characteristic where Value == PnPID {
     /// PnP ID: the vendor, the product and its version.
     public static var pnpID: Self {
-        Characteristic(
-            .pnpID, in: .deviceInformation, initial: PnPID(vendor: 0, product: 0, version: 0), fields: PnPID.code)
+        Self(
+            .pnpID, in: .deviceInformation, initial: Value(vendor: 0, product: 0, version: 0), fields: Value.code)
     }
 }
 
@@ -104,15 +104,5 @@ extension Characteristic where Value == [UInt8] {
     /// IEEE 11073-20601 Regulatory Certification Data List, in the encoding of that standard.
     public static var regulatoryCertificationDataList: Self {
         Characteristic(0x2A2A, in: .deviceInformation, codec: BytesCodec())
-    }
-}
-
-extension TypedCharacteristics {
-    static var deviceInformation: [any TypedCharacteristic] {
-        [
-            Characteristic.manufacturerNameString, Characteristic.modelNumberString, Characteristic.serialNumberString,
-            Characteristic.hardwareRevisionString, Characteristic.firmwareRevisionString,
-            Characteristic.softwareRevisionString, Characteristic.systemID, Characteristic.pnpID,
-        ]
     }
 }

@@ -16,19 +16,11 @@ public struct GlucoseMeasurement: Hashable, Sendable {
     /// What the sensor reports; nil if it reports nothing.
     public var status: GlucoseSensorStatus?
     /// Whether a ``GlucoseMeasurementContext`` with the same number follows.
-    public var isContextFollowing: Bool
+    public var isContextFollowing = false
 
     /// A record of these values.
-    public init(
-        sequenceNumber: Int, baseTime: DateTime, timeOffset: Int? = nil, sample: GlucoseSample? = nil,
-        status: GlucoseSensorStatus? = nil, isContextFollowing: Bool = false
-    ) {
-        self.sequenceNumber = sequenceNumber
-        self.baseTime = baseTime
-        self.timeOffset = timeOffset
-        self.sample = sample
-        self.status = status
-        self.isContextFollowing = isContextFollowing
+    public init(sequenceNumber: Int, baseTime: DateTime, sample: GlucoseSample? = nil) {
+        (self.sequenceNumber, self.baseTime, self.sample) = (sequenceNumber, baseTime, sample)
     }
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
@@ -42,8 +34,7 @@ public struct GlucoseMeasurement: Hashable, Sendable {
             value.sample = sample
         }
         try fields.code("status", &value.status, flag: 3)
-        fields.flag(4, &value.isContextFollowing)
-        fields.mark("context follows", if: value.isContextFollowing)
+        fields.flag(4, &value.isContextFollowing, name: "context follows")
     }
 }
 
@@ -117,13 +108,8 @@ public struct GlucoseSample: Hashable, Sendable {
     public var location: Location
 
     /// A concentration with its origin.
-    public init(
-        _ concentration: Double, unit: Unit = .milligramsPerDeciliter, fluid: Fluid, location: Location
-    ) {
-        self.concentration = concentration
-        self.unit = unit
-        self.fluid = fluid
-        self.location = location
+    public init(_ concentration: Double, unit: Unit = .milligramsPerDeciliter, fluid: Fluid, location: Location) {
+        (self.concentration, self.unit, self.fluid, self.location) = (concentration, unit, fluid, location)
     }
 
     mutating func code(_ fields: inout FieldCoder) throws(MalformedValue) {
@@ -226,22 +212,13 @@ public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvert
 extension Characteristic where Value == GlucoseMeasurement {
     /// Glucose Measurement: the records, each notified once it is requested by the ``recordAccessControlPoint``.
     public static var glucoseMeasurement: Self {
-        Characteristic(
+        Self(
             .glucoseMeasurement, in: .glucose, properties: .notify,
-            initial: GlucoseMeasurement(sequenceNumber: 0, baseTime: DateTime()), fields: GlucoseMeasurement.code)
+            initial: Value(sequenceNumber: 0, baseTime: DateTime()), fields: Value.code)
     }
 }
 
 extension Characteristic where Value == GlucoseFeature {
     /// Glucose Feature: what the meter detects.
-    public static var glucoseFeature: Self { Characteristic(0x2A51, in: .glucose, initial: []) }
-}
-
-extension TypedCharacteristics {
-    static var glucose: [any TypedCharacteristic] {
-        [
-            Characteristic.glucoseMeasurement, Characteristic.glucoseMeasurementContext, Characteristic.glucoseFeature,
-            Characteristic.recordAccessControlPoint,
-        ]
-    }
+    public static var glucoseFeature: Self { Self(0x2A51, in: .glucose, initial: []) }
 }

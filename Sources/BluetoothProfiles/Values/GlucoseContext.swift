@@ -153,17 +153,17 @@ public struct RecordAccess: Hashable, Sendable {
 extension Characteristic where Value == GlucoseMeasurementContext {
     /// Glucose Measurement Context: what a user has entered about a measurement.
     public static var glucoseMeasurementContext: Self {
-        Characteristic(
-            0x2A34, in: .glucose, properties: .notify, initial: GlucoseMeasurementContext(sequenceNumber: 0),
-            fields: GlucoseMeasurementContext.code)
+        Self(
+            0x2A34, in: .glucose, properties: .notify, initial: Value(sequenceNumber: 0),
+            fields: Value.code)
     }
 }
 
 extension Characteristic where Value == RecordAccess {
     /// Record Access Control Point: requests for stored records, and the responses, which are indicated.
     public static var recordAccessControlPoint: Self {
-        Characteristic(
+        Self(
             .recordAccessControlPoint, in: .glucose, properties: [.write, .indicate],
-            initial: RecordAccess(operation: 0), fields: RecordAccess.code)
+            initial: Value(operation: 0), fields: Value.code)
     }
 }

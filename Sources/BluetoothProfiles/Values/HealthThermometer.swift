@@ -22,13 +22,8 @@ public struct TemperatureMeasurement: Hashable, Sendable {
     /// The place on the body; nil if the device does not send it.
     public var type: TemperatureType?
 
-    /// A measurement of these values.
-    public init(_ value: Double, unit: Unit = .celsius, time: DateTime? = nil, type: TemperatureType? = nil) {
-        self.value = value
-        self.unit = unit
-        self.time = time
-        self.type = type
-    }
+    /// A measurement of this value.
+    public init(_ value: Double, unit: Unit = .celsius) { (self.value, self.unit) = (value, unit) }
 
     /// The temperature in degrees Celsius.
     public var celsius: Double { unit == .celsius ? value : (value - 32) / 1.8 }
@@ -87,33 +82,24 @@ extension Characteristic where Value == TemperatureMeasurement {
     public static var intermediateTemperature: Self { measurement(.intermediateTemperature, .notify) }
 
     private static func measurement(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> Self {
-        Characteristic(
-            uuid, in: .healthThermometer, properties: properties, initial: TemperatureMeasurement(0),
-            fields: TemperatureMeasurement.code)
+        Self(
+            uuid, in: .healthThermometer, properties: properties, initial: Value(0),
+            fields: Value.code)
     }
 }
 
 extension Characteristic where Value == TemperatureType {
     /// Temperature Type: the place on the body, of a thermometer that always has the same.
     public static var temperatureType: Self {
-        Characteristic(.temperatureType, in: .healthThermometer, initial: TemperatureType(rawValue: 0))
+        Self(.temperatureType, in: .healthThermometer, initial: Value(rawValue: 0))
     }
 }
 
 extension Characteristic where Value == Int {
     /// Measurement Interval: the seconds between measurements, 1 to 65,535; 0 without periodic measurements.
     public static var measurementInterval: Self {
-        Characteristic(.measurementInterval, in: .healthThermometer, initial: 0) {
+        Self(.measurementInterval, in: .healthThermometer, initial: 0) {
             (value, fields) throws(MalformedValue) in try fields.number(nil, &value, .u16, unit: "s")
         }
-    }
-}
-
-extension TypedCharacteristics {
-    static var healthThermometer: [any TypedCharacteristic] {
-        [
-            Characteristic.temperatureMeasurement, Characteristic.intermediateTemperature,
-            Characteristic.temperatureType, Characteristic.measurementInterval,
-        ]
     }
 }

@@ -81,27 +81,21 @@ public struct HeartRateControlPoint: RawRepresentable, Hashable, Sendable {
 extension Characteristic where Value == HeartRateMeasurement {
     /// Heart Rate Measurement, which is notified about once a second.
     public static var heartRateMeasurement: Self {
-        Characteristic(
-            .heartRateMeasurement, in: .heartRate, properties: .notify, initial: HeartRateMeasurement(rate: 0),
-            fields: HeartRateMeasurement.code)
+        Self(
+            .heartRateMeasurement, in: .heartRate, properties: .notify, initial: Value(rate: 0),
+            fields: Value.code)
     }
 }
 
 extension Characteristic where Value == BodySensorLocation {
     /// Body Sensor Location: the place where a heart rate sensor is worn.
-    public static var bodySensorLocation: Self { Characteristic(.bodySensorLocation, in: .heartRate, initial: .other) }
+    public static var bodySensorLocation: Self { Self(.bodySensorLocation, in: .heartRate, initial: .other) }
 }
 
 extension Characteristic where Value == HeartRateControlPoint {
     /// Heart Rate Control Point: commands to the sensor.
     public static var heartRateControlPoint: Self {
-        Characteristic(
-            .heartRateControlPoint, in: .heartRate, properties: .write, initial: HeartRateControlPoint(rawValue: 0))
-    }
-}
-
-extension TypedCharacteristics {
-    static var heartRate: [any TypedCharacteristic] {
-        [Characteristic.heartRateMeasurement, Characteristic.bodySensorLocation, Characteristic.heartRateControlPoint]
+        Self(
+            .heartRateControlPoint, in: .heartRate, properties: .write, initial: Value(rawValue: 0))
     }
 }

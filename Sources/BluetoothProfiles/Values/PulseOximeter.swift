@@ -40,20 +40,10 @@ public struct PulseOximeterSpotCheck: Hashable, Sendable {
     /// The pulse amplitude index in percent.
     public var pulseAmplitudeIndex: Double?
     /// Whether the clock of the device has not been set, so that ``time`` is of no use.
-    public var isClockNotSet: Bool
+    public var isClockNotSet = false
 
     /// A result.
-    public init(
-        _ value: PulseOximetry, time: DateTime? = nil, status: PulseOximeterStatus? = nil,
-        deviceStatus: PulseOximeterDeviceStatus? = nil, pulseAmplitudeIndex: Double? = nil, isClockNotSet: Bool = false
-    ) {
-        self.value = value
-        self.time = time
-        self.status = status
-        self.deviceStatus = deviceStatus
-        self.pulseAmplitudeIndex = pulseAmplitudeIndex
-        self.isClockNotSet = isClockNotSet
-    }
+    public init(_ value: PulseOximetry) { self.value = value }
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -62,8 +52,7 @@ public struct PulseOximeterSpotCheck: Hashable, Sendable {
         try fields.code("status", &value.status, flag: 1)
         try fields.code("device status", &value.deviceStatus, flag: 2, byteCount: 3)
         try fields.number("pulse amplitude", &value.pulseAmplitudeIndex, .sfloat, unit: "%", flag: 3)
-        fields.flag(4, &value.isClockNotSet)
-        fields.mark("clock not set", if: value.isClockNotSet)
+        fields.flag(4, &value.isClockNotSet, name: "clock not set")
     }
 }
 
@@ -83,16 +72,7 @@ public struct PulseOximeterContinuous: Hashable, Sendable {
     public var pulseAmplitudeIndex: Double?
 
     /// A measurement of these values.
-    public init(
-        normal: PulseOximetry, fast: PulseOximetry? = nil, slow: PulseOximetry? = nil,
-        status: PulseOximeterStatus? = nil, deviceStatus: PulseOximeterDeviceStatus? = nil,
-        pulseAmplitudeIndex: Double? = nil
-    ) {
-        (self.normal, self.fast, self.slow) = (normal, fast, slow)
-        self.status = status
-        self.deviceStatus = deviceStatus
-        self.pulseAmplitudeIndex = pulseAmplitudeIndex
-    }
+    public init(normal: PulseOximetry) { self.normal = normal }
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -223,18 +203,12 @@ public struct PulseOximeterFeatures: Hashable, Sendable {
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 2)
-        fields.flag(2, &value.storesMeasurements)
-        fields.mark("measurement storage", if: value.storesMeasurements)
-        fields.flag(3, &value.hasTime)
-        fields.mark("time", if: value.hasTime)
-        fields.flag(4, &value.hasFastValues)
-        fields.mark("fast values", if: value.hasFastValues)
-        fields.flag(5, &value.hasSlowValues)
-        fields.mark("slow values", if: value.hasSlowValues)
-        fields.flag(6, &value.hasPulseAmplitudeIndex)
-        fields.mark("pulse amplitude", if: value.hasPulseAmplitudeIndex)
-        fields.flag(7, &value.supportsMultipleBonds)
-        fields.mark("multiple bonds", if: value.supportsMultipleBonds)
+        fields.flag(2, &value.storesMeasurements, name: "measurement storage")
+        fields.flag(3, &value.hasTime, name: "time")
+        fields.flag(4, &value.hasFastValues, name: "fast values")
+        fields.flag(5, &value.hasSlowValues, name: "slow values")
+        fields.flag(6, &value.hasPulseAmplitudeIndex, name: "pulse amplitude")
+        fields.flag(7, &value.supportsMultipleBonds, name: "multiple bonds")
         try fields.code("status", &value.status, flag: 0)
         try fields.code("device status", &value.deviceStatus, flag: 1, byteCount: 3)
     }
@@ -243,35 +217,27 @@ public struct PulseOximeterFeatures: Hashable, Sendable {
 extension Characteristic where Value == PulseOximeterSpotCheck {
     /// PLX Spot-Check Measurement, which is indicated.
     public static var plxSpotCheckMeasurement: Self {
-        Characteristic(
+        Self(
             .plxSpotCheckMeasurement, in: .pulseOximeter, properties: .indicate,
-            initial: PulseOximeterSpotCheck(PulseOximetry(saturation: 0, pulseRate: 0)),
-            fields: PulseOximeterSpotCheck.code)
+            initial: Value(PulseOximetry(saturation: 0, pulseRate: 0)),
+            fields: Value.code)
     }
 }
 
 extension Characteristic where Value == PulseOximeterContinuous {
     /// PLX Continuous Measurement, which is notified about once a second.
     public static var plxContinuousMeasurement: Self {
-        Characteristic(
+        Self(
             .plxContinuousMeasurement, in: .pulseOximeter, properties: .notify,
-            initial: PulseOximeterContinuous(normal: PulseOximetry(saturation: 0, pulseRate: 0)),
-            fields: PulseOximeterContinuous.code)
+            initial: Value(normal: PulseOximetry(saturation: 0, pulseRate: 0)),
+            fields: Value.code)
     }
 }
 
 extension Characteristic where Value == PulseOximeterFeatures {
     /// PLX Features: what the oximeter supports.
     public static var plxFeatures: Self {
-        Characteristic(
-            0x2A60, in: .pulseOximeter, initial: PulseOximeterFeatures(), fields: PulseOximeterFeatures.code)
-    }
-}
-
-extension TypedCharacteristics {
-    static var pulseOximeter: [any TypedCharacteristic] {
-        [
-            Characteristic.plxSpotCheckMeasurement, Characteristic.plxContinuousMeasurement, Characteristic.plxFeatures,
-        ]
+        Self(
+            0x2A60, in: .pulseOximeter, initial: Value(), fields: Value.code)
     }
 }

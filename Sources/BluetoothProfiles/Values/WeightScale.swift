@@ -20,23 +20,13 @@ public struct WeightMeasurement: Hashable, Sendable {
     public var time: DateTime?
     /// The number of the user, 0 to 254; nil also for an unknown user.
     public var userID: Int?
-    /// The body mass index in kg/m²; nil if the device does not send it.
+    /// The body mass index in kg/m²; nil if the device does not send it. It comes with the ``height``.
     public var bodyMassIndex: Double?
     /// The height of the user in meters or inches; nil if the device does not send it.
     public var height: Double?
 
-    /// A measurement of these values. A device sends a body mass index and a height together.
-    public init(
-        _ weight: Double?, units: Units = .metric, time: DateTime? = nil, userID: Int? = nil,
-        bodyMassIndex: Double? = nil, height: Double? = nil
-    ) {
-        self.weight = weight
-        self.units = units
-        self.time = time
-        self.userID = userID
-        self.bodyMassIndex = bodyMassIndex
-        self.height = height
-    }
+    /// A measurement of this weight.
+    public init(_ weight: Double?, units: Units = .metric) { (self.weight, self.units) = (weight, units) }
 
     /// The weight in kilograms.
     public var kilograms: Double? { units == .metric ? weight : weight.map { $0 * 0.45359237 } }
@@ -94,19 +84,13 @@ public struct WeightScaleFeature: OptionSet, Hashable, Sendable, CustomStringCon
 extension Characteristic where Value == WeightMeasurement {
     /// Weight Measurement, which is indicated.
     public static var weightMeasurement: Self {
-        Characteristic(
-            .weightMeasurement, in: .weightScale, properties: .indicate, initial: WeightMeasurement(nil),
-            fields: WeightMeasurement.code)
+        Self(
+            .weightMeasurement, in: .weightScale, properties: .indicate, initial: Value(nil),
+            fields: Value.code)
     }
 }
 
 extension Characteristic where Value == WeightScaleFeature {
     /// Weight Scale Feature: what the scale supports.
-    public static var weightScaleFeature: Self { Characteristic(.weightScaleFeature, in: .weightScale, initial: []) }
-}
-
-extension TypedCharacteristics {
-    static var weightScale: [any TypedCharacteristic] {
-        [Characteristic.weightMeasurement, Characteristic.weightScaleFeature]
-    }
+    public static var weightScaleFeature: Self { Self(.weightScaleFeature, in: .weightScale, initial: []) }
 }
