@@ -216,7 +216,8 @@ private let references = sports.merging(environment) { first, _ in first }.mergi
             let reference = try #require(references[vector.name])
             for count in 0..<vector.bytes.count {
                 let truncated = Array(vector.bytes.prefix(count))
-                #expect(throws: MalformedValue.self, "\(vector.name) \(truncated)") { try reference.fields(truncated) }
+                let decoded = try? reference.fields(truncated)
+                #expect(decoded == nil, "\(vector.name) \(truncated)")
             }
         }
     }
