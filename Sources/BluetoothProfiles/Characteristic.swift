@@ -50,3 +50,21 @@ public struct Characteristic<Value: Sendable>: Sendable {
         self.init(uuid, in: service, properties: properties, codec: FieldCodec(initial, fields: fields))
     }
 }
+
+extension Characteristic where Value: RawRepresentable, Value.RawValue: FixedWidthInteger & UnsignedInteger {
+    /// A characteristic whose value is one code, or one set of bits.
+    public init(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, properties: CharacteristicProperties = .read, initial: Value
+    ) {
+        self.init(uuid, in: service, properties: properties, initial: initial) {
+            (value, fields) throws(MalformedValue) in try fields.code(nil, &value)
+        }
+    }
+}
+
+extension Characteristic: TypedCharacteristic {
+    /// Whether its value is text.
+    package var isText: Bool { codec is TextCodec }
+    /// The fields of a value; nil for text, and for a value that does not have the format.
+    package func describe(_ bytes: [UInt8]) -> [DescribedField]? { (codec as? any DescribingCodec)?.describe(bytes) }
+}

@@ -1,9 +1,9 @@
 extension CharacteristicFormat {
     /// A mass in one of the two units that flag 0 selects.
-    private static func mass(_ name: String?, when bit: Int? = nil) -> [ValueLayout.Item] {
+    private static func mass(_ name: String, when bit: Int) -> [ValueLayout.Item] {
         [
-            .number(name, .u16, .times(5, ten: -3), "kg", when: bit.map { .both($0, clear: 0) } ?? .clear(0)),
-            .number(name, .u16, .ten(-2), "lb", when: bit.map { .both($0, set: 0) } ?? .set(0)),
+            .number(name, .u16, .times(5, ten: -3), "kg", when: .both(bit, clear: 0)),
+            .number(name, .u16, .ten(-2), "lb", when: .both(bit, set: 0)),
         ]
     }
 
@@ -15,7 +15,7 @@ extension CharacteristicFormat {
         ]
     }
 
-    /// The Weight Scale, Body Composition and User Data services.
+    /// The Body Composition and User Data services.
     static let bodies: [UInt16: CharacteristicFormat] = [
         0x2A7E: .number(.u8, .one, "beats/min"),
         0x2A80: .number(.u8, .one, "years"),
@@ -37,13 +37,5 @@ extension CharacteristicFormat {
                     + mass("body water mass", when: 8)
                     + [.number("impedance", .u16, .ten(-1), "Ω", when: .set(9))] + mass("weight", when: 10)
                     + height(when: 11) + [.mark("more follows", when: .set(12))])),
-        // Weight Scale Service §3.2.
-        0x2A9D: .layout(
-            ValueLayout(
-                flags: 1,
-                mass(nil) + [
-                    .dateTime("at", when: .set(1)), .number("user", .u8, unknown: 0xFF, when: .set(2)),
-                    .number("BMI", .u16, .ten(-1), when: .set(3)),
-                ] + height(when: 3))),
     ]
 }

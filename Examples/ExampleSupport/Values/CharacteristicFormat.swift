@@ -2,10 +2,10 @@ import BluetoothLE
 import BluetoothPrimitives
 import BluetoothProfiles
 
-/// The format of an assigned characteristic's value, from its service's specification and the GATT Specification
-/// Supplement.
+/// The format of an assigned characteristic's value: that of its type in BluetoothProfiles, else one from its service's
+/// specification and the GATT Specification Supplement.
 ///
-/// To add one: a line in the table of its topic.
+/// To add one without a type: a line in the table of its topic.
 enum CharacteristicFormat: Sendable {
     /// UTF-8.
     case text
@@ -43,7 +43,7 @@ enum CharacteristicFormat: Sendable {
         }
     }
 
-    private static let all = [devices, environment, health, bodies, sports].reduce(into: [:]) { all, table in
+    private static let all = [devices, environment, bodies, sports].reduce(into: [:]) { all, table in
         all.merge(table) { first, _ in first }
     }
 
@@ -69,7 +69,7 @@ extension CharacteristicFormat {
         7: "Sunday",
     ]
 
-    /// GAP, GATT, the Device Information, Battery, Current Time, Alert, HID and Scan Parameters services.
+    /// GAP, GATT, the Current Time, Alert, HID and Scan Parameters services.
     static let devices: [UInt16: CharacteristicFormat] = [
         0x2A00: .text,
         0x2A01: .custom(appearance),
@@ -86,8 +86,6 @@ extension CharacteristicFormat {
             ValueLayout(
                 .names("source", timeSources), .number("accuracy", .u8, .times(125, ten: -3), "s"),
                 .number("days since update", .u8), .number("hours since update", .u8))),
-        0x2A23: .layout(ValueLayout(.identifier("manufacturer", 5), .identifier("organization", 3))),
-        0x2A24: .text, 0x2A25: .text, 0x2A26: .text, 0x2A27: .text, 0x2A28: .text, 0x2A29: .text,
         0x2A2B: .layout(
             ValueLayout(
                 .dateTime(), .names("day", weekdays), .number("fractions", .u8, .over(256, digits: 3), "s"),
@@ -96,7 +94,6 @@ extension CharacteristicFormat {
         0x2A41: .names([0: "silent", 1: "normal"]),
         0x2A4A: .custom(hidInformation),
         0x2A4E: .names([0: "boot protocol", 1: "report protocol"]),
-        0x2A50: .custom(pnpID),
         0x2A87: .text, 0x2A8A: .text, 0x2A90: .text,
         0x2A99: .number(.u32),
         0x2AA6: .names(yesOrNo),
@@ -155,18 +152,6 @@ extension CharacteristicFormat {
             + hexadecimal(value[0], digits: 2)
         decoded.parts[0].text = version
         decoded.parts[0].json = .string(version)
-        return decoded
-    }
-
-    private static func pnpID(_ value: [UInt8]) -> DecodedValue? {
-        let layout = ValueLayout(
-            .names("source", [1: "Bluetooth SIG", 2: "USB"]), .identifier("vendor", 2), .identifier("product", 2),
-            .identifier("version", 2))
-        guard var decoded = layout.decode(value) else { return nil }
-        // Only one of the sources assigns company identifiers.
-        if value[0] == 1, let name = CompanyIdentifier(UInt16(value[1]) | UInt16(value[2]) << 8).name {
-            decoded.parts[1].text += " \(name)"
-        }
         return decoded
     }
 }

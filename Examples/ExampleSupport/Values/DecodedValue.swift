@@ -38,7 +38,8 @@ public struct DecodedValue: Sendable {
                 self.init(field.name, numbers: numbers.map { scale.apply($0) }, unit: field.unit)
             case .unknown: self.init(field.name, "unknown", .null)
             case .code(let code, let text): self.init(field.name, text, .integer(Int(truncatingIfNeeded: code)))
-            case .text(let text): self.init(field.name, text, .string(text))
+            case .text(let text):
+                self.init(field.name, [text, field.remark].compactMap { $0 }.joined(separator: " "), .string(text))
             case .mark: self = .mark(field.name ?? "")
             }
         }

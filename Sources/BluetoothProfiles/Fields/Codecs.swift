@@ -56,3 +56,15 @@ public struct TextCodec: CharacteristicCodec {
     /// The bytes of the text.
     public func encode(_ value: String) throws(MalformedValue) -> [UInt8] { Array(value.utf8) }
 }
+
+/// The format of a value that is its bytes.
+public struct BytesCodec: CharacteristicCodec {
+    /// The format.
+    public init() {}
+
+    /// The bytes.
+    public func decode(_ bytes: [UInt8]) throws(MalformedValue) -> [UInt8] { bytes }
+
+    /// The bytes.
+    public func encode(_ value: [UInt8]) throws(MalformedValue) -> [UInt8] { value }
+}

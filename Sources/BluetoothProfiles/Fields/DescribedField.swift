@@ -22,6 +22,8 @@ package struct DescribedField: Sendable {
     package var content: Content
     /// The unit of numbers.
     package var unit: String?
+    /// A remark for people, such as the name of an identifier.
+    package var remark: String?
 }
 
 /// A codec that names the fields of a value.
@@ -40,25 +42,12 @@ package protocol TypedCharacteristic: Sendable {
     func describe(_ bytes: [UInt8]) -> [DescribedField]?
 }
 
-extension Characteristic: TypedCharacteristic {
-    /// Whether its value is text.
-    package var isText: Bool { codec is TextCodec }
-    /// The fields of a value; nil for text, and for a value that does not have the format.
-    package func describe(_ bytes: [UInt8]) -> [DescribedField]? { (codec as? any DescribingCodec)?.describe(bytes) }
+/// The name of a code, of which `names` has one for each number from `first` on; its digits if it has none.
+func name(of code: UInt8, in names: [String], from first: Int = 0) -> String {
+    codeName(code, names, from: first) ?? "0x" + hexadecimal(code, digits: 2)
 }
 
-/// The characteristics that have a type here.
-package enum TypedCharacteristics {
-    /// The characteristics by their UUID.
-    package static let all: [BluetoothUUID: any TypedCharacteristic] = {
-        let lists: [[any TypedCharacteristic]] = [
-            battery
-        ]
-        return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
-    }()
-}
-
-/// The name of a code, or its digits.
-func name<Code: FixedWidthInteger & UnsignedInteger>(of code: Code, in names: [Code: String]) -> String {
-    names[code] ?? "0x" + hexadecimal(code, digits: Code.bitWidth / 4)
+/// The names of the set bits, the lowest first, of which `names` has one for each from `first` on.
+func listed(_ bits: some FixedWidthInteger & UnsignedInteger, _ names: [String], from first: Int = 0) -> String {
+    listed(bits, names: Dictionary(uniqueKeysWithValues: names.enumerated().map { ($0.offset + first, $0.element) }))
 }

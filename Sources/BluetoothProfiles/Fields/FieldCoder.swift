@@ -86,9 +86,10 @@ extension FieldCoder {
         if isDecoding { flags = try readBits(byteCount, "flags") } else { writeBits(0, byteCount) }
     }
 
-    /// A flag that stands for itself: true if it is set.
-    public mutating func flag(_ bit: Int, _ value: inout Bool) {
+    /// A flag that stands for itself: true if it is set, and then described by its name.
+    public mutating func flag(_ bit: Int, _ value: inout Bool, name: String? = nil) {
         value = isPresent(flag: bit, value)
+        if let name { mark(name, if: value) }
     }
 
     /// Whether what a flag announces is present: what the flag says, or when encoding `isPresent`, which the flag then says.
@@ -98,9 +99,14 @@ extension FieldCoder {
         return isPresent
     }
 
-    /// A remark in descriptions; no bytes.
-    package mutating func mark(_ name: String, if holds: Bool) {
+    /// A condition to describe; no bytes.
+    mutating func mark(_ name: String, if holds: Bool) {
         if holds { describe(name, .mark) }
+    }
+
+    /// Describes the field before with a remark.
+    mutating func remark(_ text: @autoclosure () -> String?) {
+        if let last = described?.indices.last { described?[last].remark = text() }
     }
 }
 
@@ -232,9 +238,24 @@ extension FieldCoder {
         describe(name, .text("0x" + hexadecimal(value, digits: 2 * byteCount)))
     }
 
-    /// Reserved bytes: zeros.
-    public mutating func reserved(_ count: Int) throws(MalformedValue) {
-        if isDecoding { _ = try read(count, "reserved") } else { bytes += [UInt8](repeating: 0, count: count) }
+    /// Two numbers in one byte: the lower and the upper four bits.
+    mutating func nibbles(_ name: String?, _ low: UInt8, _ high: UInt8) throws(MalformedValue) -> (UInt8, UInt8) {
+        guard low < 16, high < 16 else { throw MalformedValue(name ?? "value", "more than 15") }
+        var byte = high << 4 | low
+        try identifier(name, &byte)
+        return (byte & 15, byte >> 4)
+    }
+
+    /// Reserved bytes, which are not looked at.
+    /// - Parameters:
+    ///   - count: their number.
+    ///   - pattern: the bytes to send; nil for zeros.
+    public mutating func reserved(_ count: Int, sending pattern: [UInt8]? = nil) throws(MalformedValue) {
+        if isDecoding {
+            _ = try read(count, "reserved")
+        } else {
+            bytes += pattern ?? [UInt8](repeating: 0, count: count)
+        }
     }
 
     /// Bytes up to the end of the value.

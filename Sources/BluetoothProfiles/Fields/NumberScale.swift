@@ -58,7 +58,9 @@ extension NumberFormat {
         case .sfloat, .medicalFloat:
             let format = self == .sfloat ? MedicalFloat.short : .long
             if value.isFinite {
-                guard let decimal = DecimalNumber("\(value)"),
+                // Without the zero of `98.0`, which would take a digit.
+                guard
+                    let decimal = Int64(exactly: value).map({ DecimalNumber(Int128($0)) }) ?? DecimalNumber("\(value)"),
                     let found = format.encode(
                         DecimalNumber(decimal.mantissa, exponent: decimal.exponent - scale.exponent))
                 else { return nil }

@@ -3,12 +3,8 @@
 extension Characteristic where Value == Int {
     /// Battery Level: the charge in percent, 0 to 100.
     public static var batteryLevel: Self {
-        Characteristic(.batteryLevel, in: .battery, properties: [.read, .notify], initial: 0) {
+        Self(.batteryLevel, in: .battery, properties: [.read, .notify], initial: 0) {
             (value, fields) throws(MalformedValue) in try fields.number(nil, &value, .u8, unit: "%")
         }
     }
-}
-
-extension TypedCharacteristics {
-    static var battery: [any TypedCharacteristic] { [Characteristic.batteryLevel] }
 }
