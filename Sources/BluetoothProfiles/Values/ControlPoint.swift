@@ -127,18 +127,10 @@ extension Characteristic where Value: ControlPointMessage {
         Characteristic(
             uuid, in: service, properties: [.write, .indicate], initial: Value(opcode: 0, parameter: [])
         ) { (value, fields) throws(MalformedValue) in
-            var code = ControlPointCode(rawValue: value.opcode)
-            try fields.code("op code", &code)
-            value.opcode = code.rawValue
+            try fields.identifier("op code", &value.opcode)
             fields.remainder("parameter", &value.parameter)
         }
     }
-}
-
-/// An op code as a field.
-private struct ControlPointCode: RawRepresentable, CustomStringConvertible {
-    var rawValue: UInt8
-    var description: String { "0x" + hexadecimal(rawValue, digits: 2) }
 }
 
 // MARK: The location of a sensor
@@ -209,8 +201,7 @@ public struct SCControlPoint: ControlPointMessage {
 
     /// A message.
     public init(opcode: UInt8, parameter: [UInt8] = []) {
-        self.opcode = opcode
-        self.parameter = parameter
+        (self.opcode, self.parameter) = (opcode, parameter)
     }
 }
 

@@ -15,8 +15,7 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
 
         /// The extremes of a revolution.
         public init(maximum: Double, minimum: Double) {
-            self.maximum = maximum
-            self.minimum = minimum
+            (self.maximum, self.minimum) = (maximum, minimum)
         }
     }
 
@@ -29,8 +28,7 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
 
         /// The part of one pedal.
         public init(percent: Double, isLeft: Bool = false) {
-            self.percent = percent
-            self.isLeft = isLeft
+            (self.percent, self.isLeft) = (percent, isLeft)
         }
     }
 
@@ -43,8 +41,7 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
 
         /// A sum of torques.
         public init(newtonMeters: Double, isAtCrank: Bool = false) {
-            self.newtonMeters = newtonMeters
-            self.isAtCrank = isAtCrank
+            (self.newtonMeters, self.isAtCrank) = (newtonMeters, isAtCrank)
         }
     }
 
@@ -71,12 +68,11 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
     /// The energy so far in kilojoules; it stays at 65,535.
     public var accumulatedEnergy: Int?
     /// Whether the sensor asks for a compensation of its offset: see ``ControlPointProcedure/compensateOffset``.
-    public var offsetCompensation: Bool
+    public var offsetCompensation = false
 
     /// A measurement of the power in watts; the other fields are absent until they are set.
     public init(power: Int) {
         self.power = power
-        offsetCompensation = false
     }
 
     /// The speed since an earlier measurement, in the unit of `circumference` per second.
@@ -174,11 +170,8 @@ public struct CyclingPowerVector: Hashable, Sendable {
         crank: CyclingRevolutions? = nil, firstAngle: Int? = nil, forces: [Double]? = nil, torques: [Double]? = nil,
         direction: Direction = .unknown
     ) {
-        self.crank = crank
-        self.firstAngle = firstAngle
-        self.forces = forces
-        self.torques = torques
-        self.direction = direction
+        (self.crank, self.firstAngle, self.direction) = (crank, firstAngle, direction)
+        (self.forces, self.torques) = (forces, torques)
     }
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
@@ -282,8 +275,7 @@ public struct CyclingPowerControlPoint: ControlPointMessage {
 
     /// A message.
     public init(opcode: UInt8, parameter: [UInt8] = []) {
-        self.opcode = opcode
-        self.parameter = parameter
+        (self.opcode, self.parameter) = (opcode, parameter)
     }
 }
 

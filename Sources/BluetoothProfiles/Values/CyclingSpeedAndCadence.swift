@@ -11,8 +11,7 @@ public struct CSCMeasurement: Hashable, Sendable {
 
     /// A measurement.
     public init(wheel: CyclingRevolutions? = nil, crank: CyclingRevolutions? = nil) {
-        self.wheel = wheel
-        self.crank = crank
+        (self.wheel, self.crank) = (wheel, crank)
     }
 
     /// The speed since an earlier measurement, in the unit of `circumference` per second.

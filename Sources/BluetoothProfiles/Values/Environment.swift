@@ -32,9 +32,7 @@ public struct MagneticFluxDensity: Hashable, Sendable {
 
     /// A magnetic flux density in microteslas.
     public init(x: Double, y: Double, z: Double? = nil) {
-        self.x = x
-        self.y = y
-        self.z = z
+        (self.x, self.y, self.z) = (x, y, z)
     }
 }
 
@@ -111,8 +109,7 @@ public struct DescriptorValueChange: Hashable, Sendable {
 
     /// A change of descriptors.
     public init(_ flags: Flags, of characteristic: BluetoothUUID) {
-        self.flags = flags
-        self.characteristic = characteristic
+        (self.flags, self.characteristic) = (flags, characteristic)
     }
 }
 

@@ -25,11 +25,8 @@ public struct RSCMeasurement: Hashable, Sendable {
     public init(
         speed: Double, cadence: Int, strideLength: Double? = nil, totalDistance: Double? = nil, isRunning: Bool = false
     ) {
-        self.speed = speed
-        self.cadence = cadence
-        self.strideLength = strideLength
-        self.totalDistance = totalDistance
-        self.isRunning = isRunning
+        (self.speed, self.cadence, self.isRunning) = (speed, cadence, isRunning)
+        (self.strideLength, self.totalDistance) = (strideLength, totalDistance)
     }
 }
 
