@@ -61,3 +61,10 @@ extension Characteristic where Value: RawRepresentable, Value.RawValue: FixedWid
         }
     }
 }
+
+extension Characteristic: TypedCharacteristic {
+    /// Whether its value is text.
+    package var isText: Bool { codec is TextCodec }
+    /// The fields of a value; nil for text, and for a value that does not have the format.
+    package func describe(_ bytes: [UInt8]) -> [DescribedField]? { (codec as? any DescribingCodec)?.describe(bytes) }
+}

@@ -52,7 +52,7 @@ import Testing
             "Documentation",
             "LocalServer",
             "Other",
-            "Peripheral", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",
+            "Peripheral", "Profiles", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",
             "UARTModules",
         ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
         for path in Pages.paths {

@@ -42,13 +42,6 @@ package protocol TypedCharacteristic: Sendable {
     func describe(_ bytes: [UInt8]) -> [DescribedField]?
 }
 
-extension Characteristic: TypedCharacteristic {
-    /// Whether its value is text.
-    package var isText: Bool { codec is TextCodec }
-    /// The fields of a value; nil for text, and for a value that does not have the format.
-    package func describe(_ bytes: [UInt8]) -> [DescribedField]? { (codec as? any DescribingCodec)?.describe(bytes) }
-}
-
 /// The name of a code, of which `names` has one for each number from `first` on; its digits if it has none.
 func name(of code: UInt8, in names: [String], from first: Int = 0) -> String {
     codeName(code, names, from: first) ?? "0x" + hexadecimal(code, digits: 2)
