@@ -67,7 +67,7 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
     public var bottomDeadSpotAngle: Int?
     /// The energy so far in kilojoules; it stays at 65,535.
     public var accumulatedEnergy: Int?
-    /// Whether the sensor asks for a compensation of its offset: see ``ControlPointProcedure/compensateOffset``.
+    /// Whether the sensor asks for a compensation of its offset: see `compensateOffset` of the control point.
     public var offsetCompensation = false
 
     /// A measurement of the power in watts; the other fields are absent until they are set.
@@ -379,7 +379,7 @@ extension Characteristic where Value == SensorLocation {
 }
 
 extension Characteristic where Value == CyclingPowerControlPoint {
-    /// Cycling Power Control Point: see ``BluetoothLE/Connection/perform(_:on:timeout:)``.
+    /// Cycling Power Control Point: see `Connection.perform(_:on:timeout:)`.
     public static var cyclingPowerControlPoint: Self { .controlPoint(.cyclingPowerControlPoint, in: .cyclingPower) }
 }
 

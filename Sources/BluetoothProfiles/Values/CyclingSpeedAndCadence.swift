@@ -79,6 +79,6 @@ extension Characteristic where Value == SensorLocation {
 
 extension Characteristic where Value == SCControlPoint {
     /// SC Control Point of the Cycling Speed and Cadence service: see
-    /// ``BluetoothLE/Connection/perform(_:on:timeout:)``.
+    /// `Connection.perform(_:on:timeout:)`.
     public static var cyclingControlPoint: Self { .controlPoint(.scControlPoint, in: .cyclingSpeedAndCadence) }
 }

@@ -93,7 +93,7 @@ extension Characteristic where Value == SensorLocation {
 
 extension Characteristic where Value == SCControlPoint {
     /// SC Control Point of the Running Speed and Cadence service: see
-    /// ``BluetoothLE/Connection/perform(_:on:timeout:)``.
+    /// `Connection.perform(_:on:timeout:)`.
     public static var runningControlPoint: Self { .controlPoint(.scControlPoint, in: .runningSpeedAndCadence) }
 }
 
