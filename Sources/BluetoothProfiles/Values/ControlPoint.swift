@@ -124,7 +124,7 @@ extension Connection {
 extension Characteristic where Value: ControlPointMessage {
     /// A control point: written with a request, indicated with the response.
     static func controlPoint(_ uuid: BluetoothUUID, in service: BluetoothUUID) -> Self {
-        Characteristic(
+        Self(
             uuid, in: service, properties: [.write, .indicate], initial: Value(opcode: 0, parameter: [])
         ) { (value, fields) throws(MalformedValue) in
             try fields.identifier("op code", &value.opcode)
@@ -186,6 +186,21 @@ public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomString
 
     /// The name of the location.
     public var description: String { name(of: rawValue, in: Self.names) }
+}
+
+extension Characteristic where Value == SensorLocation {
+    /// Sensor Location of the Cycling Speed and Cadence service.
+    public static var cyclingSensorLocation: Self {
+        Self(.sensorLocation, in: .cyclingSpeedAndCadence, initial: .other)
+    }
+
+    /// Sensor Location of the Cycling Power service.
+    public static var cyclingPowerSensorLocation: Self { Self(.sensorLocation, in: .cyclingPower, initial: .other) }
+
+    /// Sensor Location of the Running Speed and Cadence service.
+    public static var runningSensorLocation: Self {
+        Self(.sensorLocation, in: .runningSpeedAndCadence, initial: .other)
+    }
 }
 
 // MARK: SC Control Point

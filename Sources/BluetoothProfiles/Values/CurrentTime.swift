@@ -221,9 +221,9 @@ public struct ReferenceTimeInformation: Hashable, Sendable {
 extension Characteristic where Value == CurrentTime {
     /// Current Time: read, notified when the clock is adjusted, and written by clients that may set the clock.
     public static var currentTime: Self {
-        Characteristic(
+        Self(
             .currentTimeCharacteristic, in: .currentTimeService, properties: [.read, .notify],
-            initial: CurrentTime(DateTime())
+            initial: Value(DateTime())
         ) { (value, fields) throws(MalformedValue) in
             try fields.dateTime(nil, &value.time)
             try fields.code("day", &value.dayOfWeek)
@@ -236,7 +236,7 @@ extension Characteristic where Value == CurrentTime {
 extension Characteristic where Value == LocalTimeInformation {
     /// Local Time Information.
     public static var localTimeInformation: Self {
-        Characteristic(0x2A0F, in: .currentTimeService, initial: LocalTimeInformation(timeZone: nil)) {
+        Self(0x2A0F, in: .currentTimeService, initial: Value(timeZone: nil)) {
             (value, fields) throws(MalformedValue) in
             try fields.number("time zone", &value.timeZone, .i8, .times(15), unit: "min", unknown: 0x80)
             try fields.code("offset", &value.daylightSaving)
@@ -247,7 +247,7 @@ extension Characteristic where Value == LocalTimeInformation {
 extension Characteristic where Value == ReferenceTimeInformation {
     /// Reference Time Information.
     public static var referenceTimeInformation: Self {
-        Characteristic(0x2A14, in: .currentTimeService, initial: ReferenceTimeInformation(.unknown)) {
+        Self(0x2A14, in: .currentTimeService, initial: Value(.unknown)) {
             (value, fields) throws(MalformedValue) in
             try fields.code("source", &value.source)
             try fields.number("accuracy", &value.accuracy, .u8, .times(125, ten: -3), unit: "s", unknown: 255)

@@ -350,32 +350,22 @@ extension ControlPointProcedure where Message == CyclingPowerControlPoint, Resul
 extension Characteristic where Value == CyclingPowerMeasurement {
     /// Cycling Power Measurement.
     public static var cyclingPowerMeasurement: Self {
-        Characteristic(
+        Self(
             .cyclingPowerMeasurement, in: .cyclingPower, properties: .notify,
-            initial: CyclingPowerMeasurement(power: 0),
-            fields: CyclingPowerMeasurement.code)
+            initial: Value(power: 0), fields: Value.code)
     }
 }
 
 extension Characteristic where Value == CyclingPowerVector {
     /// Cycling Power Vector: forces or torques along a revolution.
     public static var cyclingPowerVector: Self {
-        Characteristic(
-            0x2A64, in: .cyclingPower, properties: .notify, initial: CyclingPowerVector(),
-            fields: CyclingPowerVector.code)
+        Self(0x2A64, in: .cyclingPower, properties: .notify, initial: Value(), fields: Value.code)
     }
 }
 
 extension Characteristic where Value == CyclingPowerFeature {
     /// Cycling Power Feature: what a cycling power sensor measures.
-    public static var cyclingPowerFeature: Self { Characteristic(.cyclingPowerFeature, in: .cyclingPower, initial: []) }
-}
-
-extension Characteristic where Value == SensorLocation {
-    /// Sensor Location of the Cycling Power service.
-    public static var cyclingPowerSensorLocation: Self {
-        Characteristic(.sensorLocation, in: .cyclingPower, initial: .other)
-    }
+    public static var cyclingPowerFeature: Self { Self(.cyclingPowerFeature, in: .cyclingPower, initial: []) }
 }
 
 extension Characteristic where Value == CyclingPowerControlPoint {
