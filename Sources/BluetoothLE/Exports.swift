@@ -20,7 +20,11 @@
 @_exported import enum BluetoothPrimitives.SecurityLevel
 
 // Advertising data.
+@_exported import protocol BluetoothAdvertising.AdvertisedValue
 @_exported import struct BluetoothAdvertising.AdvertisementContent
+@_exported import struct BluetoothAdvertising.AltBeacon
+@_exported import enum BluetoothAdvertising.Eddystone
+@_exported import struct BluetoothAdvertising.IBeacon
 @_exported import struct BluetoothAdvertising.ManufacturerData
 @_exported import struct BluetoothAdvertising.ServiceData
 

@@ -39,11 +39,11 @@ enum AdvertisementsPage {
     static func beacons(_ adapter: Adapter) async throws {
         for try await advertisement in try await adapter.scan() {
             let data = advertisement.data
-            if let beacon = data.iBeacon {
+            if let beacon = data.beacon(IBeacon.self) {
                 print("iBeacon", beacon.proximityUUID, beacon.major, beacon.minor)
-            } else if let beacon = data.altBeacon {
+            } else if let beacon = data.beacon(AltBeacon.self) {
                 print("AltBeacon", beacon.company, beacon.identifier)
-            } else if case .url(let link, _)? = data.eddystone {
+            } else if case .url(let link, _)? = data.beacon(Eddystone.self) {
                 print("Eddystone", link)
             }
         }
