@@ -16,9 +16,13 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable {
 extension SensorQuantity: CustomStringConvertible {
     /// The name in words, such as `carbon dioxide`.
     public var description: String {
-        rawValue.reduce(into: "") { text, letter in
-            text += letter.isUppercase ? " " + letter.lowercased() : String(letter)
+        var (text, wasUppercase) = ("", false)
+        for letter in rawValue {
+            if letter.isUppercase, !wasUppercase { text += " " }
+            text += letter.lowercased()
+            wasUppercase = letter.isUppercase
         }
+        return text
     }
 }
 
