@@ -128,8 +128,7 @@ struct ScanCommand: StepCommand {
         let isJSON = console.isJSON
         let needless = isJSON ? [("--sort", sort != nil)] : [("--duplicates", duplicates), ("--raw", raw)]
         guard let option = needless.first(where: \.1)?.0 else {
-            return KnownDevices(
-                resolver: try await scoped.common.identified.resolver(), keys: try await SensorKeys(key))
+            return (try await scoped.common.identified.resolver(), try await SensorKeys(key))
         }
         throw ProgramError(.usage, "\(option) has a meaning only with\(isJSON ? "out" : "") --json.")
     }
@@ -168,10 +167,7 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
 }
 
 /// The devices whose keys a scan has.
-private struct KnownDevices {
-    let resolver: IdentityResolver?
-    let keys: SensorKeys
-}
+private typealias KnownDevices = (resolver: IdentityResolver?, keys: SensorKeys)
 
 /// The scan results: a table of devices that is redrawn, or a line of JSON for each report.
 private actor Display {

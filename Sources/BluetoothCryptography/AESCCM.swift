@@ -25,9 +25,10 @@ package struct AESCCM: Sendable {
         return crypt(message, blocks) + (0..<tagByteCount).map { Self.byte($0, of: tag) }
     }
 
-    /// Decrypts a message that its tag follows; nil if the tag is wrong or missing.
+    /// Decrypts a message that its tag follows; nil if the tag is wrong or missing, or the message too long for the nonce.
     package func open(_ sealed: [UInt8], nonce: [UInt8], additionalData: [UInt8] = []) -> [UInt8]? {
-        guard sealed.count >= tagByteCount else { return nil }
+        let count = sealed.count - tagByteCount
+        guard count >= 0, nonce.count < 12 || count >> (8 * (15 - nonce.count)) == 0 else { return nil }
         let (message, difference) = decrypt(sealed, nonce: nonce, additionalData: additionalData)
         return difference == 0 ? message : nil
     }

@@ -3,8 +3,8 @@ import BluetoothProfiles
 
 /// The keys of sensors that encrypt what they advertise, by their addresses.
 public struct SensorKeys: Sendable {
-    /// By the six bytes of the address, public or random.
-    private var keys: [[UInt8]: BindKey] = [:]
+    /// By the number of the address, public or random.
+    private var keys: [UInt64: BindKey] = [:]
 
     /// No keys.
     public init() {}
@@ -41,13 +41,10 @@ public struct SensorKeys: Sendable {
         guard let key = BindKey(String(parts[1])) else {
             return "The key of \(printable(String(parts[0]))) is not 32 hexadecimal digits."
         }
-        keys[address] = key
+        keys[address.reduce(0) { $0 << 8 | UInt64($1) }] = key
         return nil
     }
 
     /// The key of the sensor with an address; nil without one.
-    func key(of address: BluetoothAddress?) -> BindKey? {
-        guard let value = address?.value, !keys.isEmpty else { return nil }
-        return keys[(0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * (5 - $0))) }]
-    }
+    func key(of address: BluetoothAddress?) -> BindKey? { address.flatMap { keys[$0.value] } }
 }

@@ -63,7 +63,7 @@ public struct BTHome: SensorAdvertisement, Hashable {
         with key: BindKey, from address: BluetoothAddress?
     ) throws(SensorDecryptionError) -> BTHome {
         guard let sealed, let counter else { throw .notEncrypted }
-        guard let address = addressBytes ?? address?.bytes else { throw .missingAddress }
+        guard let address = addressBytes ?? address?.nonceBytes else { throw .missingAddress }
         let nonce =
             address + [0xD2, 0xFC, information] + (0..<4).map { UInt8(truncatingIfNeeded: counter >> (8 * $0)) }
         let cipher = AESCCM(key: key.number, tagByteCount: Self.checkByteCount)

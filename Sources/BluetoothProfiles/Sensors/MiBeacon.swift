@@ -87,7 +87,7 @@ public struct MiBeacon: SensorAdvertisement, Hashable {
             return self
         }
         guard version >= 4 else { throw .unsupported }
-        guard let address = addressBytes ?? address?.bytes.reversed() else { throw .missingAddress }
+        guard let address = addressBytes ?? address?.nonceBytes.reversed() else { throw .missingAddress }
         let check = sealed.suffix(Self.checkByteCount)
         let rest = sealed.dropLast(Self.checkByteCount)
         let nonce = address + header + rest.suffix(Self.counterByteCount)

@@ -73,5 +73,5 @@ public struct SensorDecryptionError: Error, Hashable, Sendable, CustomStringConv
 
 extension BluetoothAddress {
     /// The six bytes in the order of the digits.
-    var bytes: [UInt8] { (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * (5 - $0))) } }
+    var nonceBytes: [UInt8] { (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * (5 - $0))) } }
 }
