@@ -34,6 +34,7 @@ struct ScanCommand: StepCommand {
               ble scan -n pulse --once
               ble scan -i all --json --for 2
               ble scan --irk 8B3F6D01C2E94A7788D0B1A35C4E9F20 --for 2
+              ble scan --key A4:C1:38:8D:18:B2=00112233445566778899AABBCCDDEEFF --for 2
             """)
 
     @OptionGroup var scoped: ScopedOptions<ScanScope>
