@@ -12,7 +12,7 @@ struct ScanCommand: StepCommand {
         discussion: """
             Scans for 10 s, or for the time of --for, and prints a table, updated live on a terminal. The scale of the \
             RSSI graphs is -100 to -30 dBm. Services and companies are shown by name, and beacons (iBeacon, AltBeacon, \
-            Eddystone) are decoded. A narrow terminal omits columns; a pipe gets all of them. With --json, prints each \
+            Eddystone) and sensors (BTHome, RuuviTag, MiBeacon) are decoded. A narrow terminal omits columns; a pipe gets all of them. With --json, prints each \
             report with new content as it arrives. Shows the devices that match all filters; with several --service, \
             --solicited or --manufacturer options, one match is enough.
 
@@ -23,6 +23,9 @@ struct ScanCommand: StepCommand {
             programs export it, or a file with a name and a key on each line. Such a device is shown by name, with its \
             current private address. Command lines are visible to other users, so prefer a file.
 
+            --key takes the key of a sensor that encrypts its values, with its address, or a file with ADDRESS=KEY on \
+            each line. Values of such a sensor are shown only if they are encrypted with the key.
+
             EXAMPLES:
               ble scan
               ble scan --watch --rssi -80
@@ -31,6 +34,7 @@ struct ScanCommand: StepCommand {
               ble scan -n pulse --once
               ble scan -i all --json --for 2
               ble scan --irk 8B3F6D01C2E94A7788D0B1A35C4E9F20 --for 2
+              ble scan --key A4:C1:38:8D:18:B2=00112233445566778899AABBCCDDEEFF --for 2
             """)
 
     @OptionGroup var scoped: ScopedOptions<ScanScope>
@@ -75,6 +79,13 @@ struct ScanCommand: StepCommand {
         help: ArgumentHelp("Only reports at or above this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "The key of a sensor, 32 hexadecimal digits, or a file of them. \(SecretArgument.help)",
+            valueName: "address=key|file"),
+        completion: .file())
+    var key: [String] = []
+
     @Flag(help: "With --json: also print the raw bytes.")
     var raw = false
 
@@ -100,31 +111,34 @@ struct ScanCommand: StepCommand {
 
     func run() async throws {
         let (command, common) = (self, scoped.common)
-        try await common.run("ble scan") { console in
+        try await common.run("ble scan", reading: key) { console in
             // Before the adapter is powered on.
-            let resolver = try await command.prepare(console)
-            try await common.withRadio(console) { try await command.perform(on: $0, console, resolver) }
+            let known = try await command.prepare(console)
+            try await common.withRadio(console) { try await command.perform(on: $0, console, known) }
         }
     }
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
+        if key.contains("-") { throw ProgramError(.usage, "--key - has no meaning for a step.") }
         try await perform(on: adapter, console, try await prepare(console))
     }
 
-    /// Rejects the options of another output, and returns the devices known by their keys.
-    private func prepare(_ console: Console) async throws -> IdentityResolver? {
+    /// Rejects the options of another output, and returns the devices known by their keys and the keys of sensors.
+    private func prepare(_ console: Console) async throws -> KnownDevices {
         let isJSON = console.isJSON
         let needless = isJSON ? [("--sort", sort != nil)] : [("--duplicates", duplicates), ("--raw", raw)]
-        guard let option = needless.first(where: \.1)?.0 else { return try await scoped.common.identified.resolver() }
+        guard let option = needless.first(where: \.1)?.0 else {
+            return (try await scoped.common.identified.resolver(), try await SensorKeys(key))
+        }
         throw ProgramError(.usage, "\(option) has a meaning only with\(isJSON ? "out" : "") --json.")
     }
 
-    private func perform(on central: some Central, _ console: Console, _ resolver: IdentityResolver?) async throws {
+    private func perform(on central: some Central, _ console: Console, _ known: KnownDevices) async throws {
         let names = await central.allAdapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        let scan = try await central.scan(options(console, resolver))
-        let display = Display(console, self, resolver)
+        let scan = try await central.scan(options(console, known.resolver))
+        let display = Display(console, self, known)
         do throws(BluetoothError) {
             for try await report in scan.prefix(counted.count ?? .max) {
                 await display.add(report.advertisement, (report as? GroupAdvertisement)?.signals ?? [])
@@ -153,11 +167,15 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
     )
 }
 
+/// The devices whose keys a scan has.
+private typealias KnownDevices = (resolver: IdentityResolver?, keys: SensorKeys)
+
 /// The scan results: a table of devices that is redrawn, or a line of JSON for each report.
 private actor Display {
     private let console: Console
     private let command: ScanCommand
     private let resolver: IdentityResolver?
+    private let keys: SensorKeys
     private let start = ContinuousClock.now
     /// Limited, since private addresses change and would fill the memory.
     private var devices = DeviceTable(capacity: 2000)
@@ -166,8 +184,8 @@ private actor Display {
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, _ command: ScanCommand, _ resolver: IdentityResolver?) {
-        (self.console, self.command, self.resolver) = (console, command, resolver)
+    init(_ console: Console, _ command: ScanCommand, _ known: KnownDevices) {
+        (self.console, self.command, resolver, keys) = (console, command, known.resolver, known.keys)
         order = DeviceOrder(command.sort ?? .rssi)
     }
 
@@ -175,7 +193,8 @@ private actor Display {
         reportCount += 1
         if console.isJSON {
             console.result(
-                fields(of: advertisement, raw: command.raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
+                fields(of: advertisement, raw: command.raw, resolver, keys)
+                    + (signals.isEmpty ? [] : [field(of: signals)]))
             return
         }
         devices.record(advertisement)
@@ -214,7 +233,8 @@ private actor Display {
 
     private func table(_ width: Int?) -> Table {
         Table(
-            of: order.arrange(devices.all.current(resolver), resolver), resolver, width: width, isOnce: command.once)
+            of: order.arrange(devices.all.current(resolver), resolver), resolver, keys, width: width,
+            isOnce: command.once)
     }
 }
 
@@ -228,7 +248,7 @@ extension ADStructure {
 
 /// One report as JSON.
 func fields(
-    of advertisement: Advertisement, raw: Bool, _ resolver: IdentityResolver? = nil
+    of advertisement: Advertisement, raw: Bool, _ resolver: IdentityResolver? = nil, _ keys: SensorKeys = SensorKeys()
 ) -> [(String, JSONValue)] {
     let data = advertisement.data
     var fields: [(String, JSONValue)] =
@@ -239,7 +259,7 @@ func fields(
             ("connectable", .bool(advertisement.isConnectable)), ("scannable", .bool(advertisement.isScannable)),
             ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),
             ("tx", JSONValue(advertisement.transmitPower ?? data.txPowerLevel.map { Int($0) })),
-        ] + data.jsonFields + data.nameFields
+        ] + data.jsonFields + data.nameFields(of: advertisement.address, keys)
     if let name = data.structures.first(where: { $0.isNameOfOtherText }) {
         fields.append(("nameBytes", .string(name.data.hexadecimal)))
     }

@@ -12,7 +12,7 @@ struct ShellCommand: AsyncParsableCommand {
 
             Tab completes steps, options, device names and the attributes of the connected device; the arrow keys and \
             Ctrl-R recall earlier lines, which are stored in a file. Lines that begin with a space or contain a \
-            passkey, --irk or --oob are not stored. Ctrl-C cancels the running step, or discards the line.
+            passkey, --irk, --key or --oob are not stored. Ctrl-C cancels the running step, or discards the line.
 
             If standard input is not a terminal, its lines are the steps. A failed line does not end the shell, which \
             then exits with the status of the last failure.
@@ -106,7 +106,7 @@ private struct Shell: Sendable {
     }
 
     private func remember(_ line: String, on terminal: InteractiveTerminal) {
-        guard !["passkey", "--irk", "--oob"].contains(where: { line.contains($0) }) else { return }
+        guard !["passkey", "--irk", "--key", "--oob"].contains(where: { line.contains($0) }) else { return }
         var line = line
         while line.last?.isWhitespace == true { line.removeLast() }
         do { try terminal.remember(line) } catch { _ = console.report(error, of: "ble shell") }

@@ -33,8 +33,8 @@ import Testing
         #expect(data.manufacturerData == [])
         #expect(data.structures == [])
         #expect(data.problems == [])
-        #expect(data.iBeacon == nil)
-        #expect(data.eddystone == nil)
+        #expect(data.beacon(IBeacon.self) == nil)
+        #expect(data.beacon(Eddystone.self) == nil)
         #expect(data.description == "")
     }
 
@@ -249,8 +249,14 @@ import Testing
         let fields = data.fields
         for field in fields { _ = (field.description, try? field.structures()) }
         for problem in data.problems { _ = problem.description }
-        _ = (data.flags, data.localName, data.services, data.solicitedServices, data.serviceData, data.iBeacon)
-        _ = (data.manufacturerData, data.eddystone, data.advertisingInterval, data.uris, data.targetAddresses)
+        _ = (
+            data.flags, data.localName, data.services, data.solicitedServices, data.serviceData,
+            data.beacon(IBeacon.self)
+        )
+        _ = (
+            data.manufacturerData, data.beacon(Eddystone.self), data.advertisingInterval, data.uris,
+            data.targetAddresses
+        )
         _ = (data.containsService(0x180D), data.solicitsService(linbleService), data.serviceData(for: linbleService))
         let structures = data.advertisingStructures
         _ = (structures.localName(equals: "LINBLE"), structures.localName(hasPrefix: "L"))

@@ -9,7 +9,7 @@ import Testing
     let bytes = hex("1AFF4C000215 00112233445566778899AABBCCDDEEFF 0102 0304 C5")
 
     @Test func anIBeaconIsReadAndWritten() throws {
-        #expect(AdvertisementData(advertising: bytes).iBeacon == beacon)
+        #expect(AdvertisementData(advertising: bytes).beacon(IBeacon.self) == beacon)
         var builder = AdvertisementDataBuilder()
         try builder.add(.manufacturerData(beacon.manufacturerData))
         #expect(builder.bytes == bytes)
@@ -17,14 +17,14 @@ import Testing
     }
 
     @Test func otherManufacturerDataIsNoIBeacon() {
-        #expect(AdvertisementData(advertising: hex("1AFF4D00") + bytes.dropFirst(4)).iBeacon == nil)
-        #expect(AdvertisementData(advertising: hex("1AFF4C0003") + bytes.dropFirst(5)).iBeacon == nil)
-        #expect(AdvertisementData(advertising: hex("1AFF4C000214") + bytes.dropFirst(6)).iBeacon == nil)
-        #expect(AdvertisementData(advertising: [0x19] + bytes.dropFirst().dropLast()).iBeacon == nil)
+        #expect(AdvertisementData(advertising: hex("1AFF4D00") + bytes.dropFirst(4)).beacon(IBeacon.self) == nil)
+        #expect(AdvertisementData(advertising: hex("1AFF4C0003") + bytes.dropFirst(5)).beacon(IBeacon.self) == nil)
+        #expect(AdvertisementData(advertising: hex("1AFF4C000214") + bytes.dropFirst(6)).beacon(IBeacon.self) == nil)
+        #expect(AdvertisementData(advertising: [0x19] + bytes.dropFirst().dropLast()).beacon(IBeacon.self) == nil)
     }
 
     @Test func anIBeaconBehindOtherAppleDataIsFound() {
-        #expect(AdvertisementData(advertising: hex("05FF4C001005"), scanResponse: bytes).iBeacon == beacon)
+        #expect(AdvertisementData(advertising: hex("05FF4C001005"), scanResponse: bytes).beacon(IBeacon.self) == beacon)
     }
 
     /// Frames in wire order, with the two reserved bytes of the first.
@@ -58,7 +58,7 @@ import Testing
         let data = hex(text)
         var builder = AdvertisementDataBuilder()
         try builder.add(.serviceData(Eddystone.service, data))
-        #expect(builder.data.eddystone == frame)
+        #expect(builder.data.beacon(Eddystone.self) == frame)
         #expect(try frame.serviceData() == ServiceData(service: 0xFEAA, data: data))
         #expect(
             try AdvertisementContent.eddystone(frame).payloads(capacity: 28, scanResponseCapacity: 0).leftOver == [])
@@ -87,15 +87,15 @@ import Testing
         let bytes = hex("1BFF1801 BEAC") + identifier + hex("C5 2A")
         let beacon = try AltBeacon(
             company: CompanyIdentifier(0x0118), identifier: identifier, referenceRSSI: -59, reserved: 0x2A)
-        #expect(AdvertisementData(advertising: bytes).altBeacon == beacon)
+        #expect(AdvertisementData(advertising: bytes).beacon(AltBeacon.self) == beacon)
         var builder = AdvertisementDataBuilder()
         try builder.add(.manufacturerData(beacon.manufacturerData))
         #expect(builder.bytes == bytes)
         #expect(throws: BeaconError.wrongLength(expected: 20, actual: 1)) {
             try AltBeacon(company: .apple, identifier: [1], referenceRSSI: 0)
         }
-        #expect(AdvertisementData(advertising: hex("1BFF1801 BEAD") + bytes.dropFirst(6)).altBeacon == nil)
-        #expect(AdvertisementData(advertising: [0x1A] + bytes.dropFirst().dropLast()).altBeacon == nil)
+        #expect(AdvertisementData(advertising: hex("1BFF1801 BEAD") + bytes.dropFirst(6)).beacon(AltBeacon.self) == nil)
+        #expect(AdvertisementData(advertising: [0x1A] + bytes.dropFirst().dropLast()).beacon(AltBeacon.self) == nil)
     }
 
     @Test func beaconsFitBesideTheFlags() throws {
@@ -104,6 +104,33 @@ import Testing
             #expect(content.automaticByteCount == 3)
             #expect(try content.payloads(capacity: 28, scanResponseCapacity: 0).leftOver == [])
         }
+    }
+
+    /// A format of a program's own, in both kinds of data.
+    private struct Doorbell: AdvertisedValue, Equatable {
+        var pressCount: UInt8
+
+        init?(_ data: ManufacturerData) {
+            guard data.company == .internalTest, data.data.count == 2, data.data[0] == 0x0D else { return nil }
+            pressCount = data.data[1]
+        }
+
+        init?(_ data: ServiceData) {
+            guard data.service == 0x1234, let count = data.data.first else { return nil }
+            pressCount = count
+        }
+    }
+
+    @Test func aFormatOfOnesOwnIsFoundInEitherKindOfData() {
+        for (text, count) in [
+            ("05FFFFFF0D07", 7), ("05FFFFFF0E07 05FFFFFF0D08", 8), ("0416341209", 9), ("05FFFFFF0D07 0416341209", 7),
+            ("05FFFFFF0E07", nil), ("0416351209", nil), ("03163412", nil), ("", nil),
+        ] as [(String, UInt8?)] {
+            let found = AdvertisementData(advertising: hex(text)).beacon(Doorbell.self)
+            #expect(found?.pressCount == count, "\(text)")
+        }
+        #expect(IBeacon(ServiceData(service: 0xFEAA, data: beacon.manufacturerData.data)) == nil)
+        #expect(Eddystone(ManufacturerData(company: .apple, data: hex("10EB0361"))) == nil)
     }
 
     @Test func otherServiceDataIsNoEddystone() {

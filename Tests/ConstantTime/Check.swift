@@ -68,6 +68,17 @@ func checkPrivateAddresses() {
         "an address")
 }
 
+/// The authenticated cipher: packet vector 1 of RFC 3610 §8. Whether the tag is right is what everybody may know.
+func checkAuthenticatedCipher() {
+    let cipher = AESCCM(key: secret(0xC0C1_C2C3_C4C5_C6C7_C8C9_CACB_CCCD_CECF), tagByteCount: 8)
+    let nonce: [UInt8] = [0, 0, 0, 3, 2, 1, 0, 0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5]
+    let sealed = cipher.seal((8..<31).map { secret($0) }, nonce: nonce, additionalData: (0..<8).map { secret($0) })
+    expect(sealed.reduce(0 as UInt64) { $0 << 8 | UInt64($1) }, 0x17E8_D12C_FDF9_26E0, "the tag of a message")
+    let opened = cipher.decrypt(sealed, nonce: nonce, additionalData: (0..<8).map { secret($0) })
+    expect(opened.difference, 0, "the difference of the tag")
+    expect(opened.message.reduce(0 as UInt64) { $0 << 8 | UInt64($1) }, 0x1718_191A_1B1C_1D1E, "a decrypted message")
+}
+
 /// What an implementation with a table does, so that it is known that memcheck sees it.
 func leak() {
     let table = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -81,5 +92,6 @@ if CommandLine.arguments.count > 1 {
 } else {
     checkCipherAndChecksum()
     checkPrivateAddresses()
+    checkAuthenticatedCipher()
 }
 exit(errorCount() == 0 ? 0 : 1)

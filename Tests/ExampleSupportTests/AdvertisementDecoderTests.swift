@@ -53,6 +53,73 @@ import Testing
         #expect("\(decoded.json)" == json)
     }
 
+    // MARK: Sensors
+
+    private static let sensor = BluetoothAddress(0x5448_E68F_80A5, kind: .random)
+    private static let encrypted = "41A47266C95F730011223378237214"
+
+    /// A service or company, the data, the sensor's key, its text and its JSON.
+    @Test(
+        arguments: [
+            (
+                "sFCD2", "4002CA093A02", nil, "BTHome temperature 25.06 °C|button doublePress",
+                #"{"type":"BTHome","encrypted":false,"values":[{"quantity":"temperature","value":25.06,"unit":"°C"},{"quantity":"button","value":"doublePress"}]}"#
+            ),
+            (
+                "sFCD2", "400F015302686954023C0F3C0203", nil, "BTHome generic|text hi|raw 3C0F|dimmer rotateRight 3",
+                #"{"type":"BTHome","encrypted":false,"values":[{"quantity":"generic","value":true},{"quantity":"text","value":"hi"},{"quantity":"raw","value":"3C0F"},{"quantity":"dimmer","value":"rotateRight","arguments":"03"}]}"#
+            ),
+            (
+                "sFCD2", encrypted, nil, "BTHome encrypted",
+                #"{"type":"BTHome","encrypted":true,"counter":857870592,"values":[]}"#
+            ),
+            (
+                "sFCD2", encrypted, "231d39c1d7cc1ab1aee224cd096db932", "BTHome temperature 25.06 °C|humidity 50.55 %",
+                #"{"type":"BTHome","encrypted":true,"counter":857870592,"values":[{"quantity":"temperature","value":25.06,"unit":"°C"},{"quantity":"humidity","value":50.55,"unit":"%"}]}"#
+            ),
+            (
+                "sFCD2", encrypted, "231d39c1d7cc1ab1aee224cd096db933", "BTHome the key is wrong or the data damaged",
+                #"{"type":"BTHome","encrypted":true,"counter":857870592,"problem":"the key is wrong or the data damaged","values":[]}"#
+            ),
+            // Anybody can send values that are not encrypted.
+            (
+                "sFCD2", "4002CA09", "231d39c1d7cc1ab1aee224cd096db932", "BTHome the values are not encrypted",
+                #"{"type":"BTHome","encrypted":false,"problem":"the values are not encrypted","values":[]}"#
+            ),
+            (
+                "sFE95", "5020AA01DA21933534 2D580D1004FE004802", nil, "MiBeacon temperature 25.4 °C|humidity 58.4 %",
+                #"{"type":"MiBeacon","encrypted":false,"values":[{"quantity":"temperature","value":25.4,"unit":"°C"},{"quantity":"humidity","value":58.4,"unit":"%"}]}"#
+            ),
+            (
+                "m0499", "03291A1E000000000000000000 00", nil,
+                "RuuviTag humidity 20.5 %|temperature 26.3 °C|pressure 500 hPa|acceleration x 0 g|acceleration y 0 g|acceleration z 0 g|voltage 0 V",
+                nil
+            ),
+        ] as [(String, String, String?, String, String?)])
+    func aSensorIsDecoded(
+        _ source: String, _ data: String, _ key: String?, _ text: String, _ json: String?
+    ) async throws {
+        let keys = try await SensorKeys(key.map { ["54:48:E6:8F:80:A5=\($0)"] } ?? [])
+        let decoded = try #require(
+            AdvertisementDecoder.decode(try Self.field(source, data), of: Self.sensor, keys))
+        #expect(decoded.text.joined(separator: "|") == text)
+        if let json { #expect("\(decoded.json)" == json) }
+    }
+
+    @Test(
+        arguments: [
+            ("=231d39c1d7cc1ab1aee224cd096db932", "--key: The text is no address, '=' and a key."),
+            ("54:48:E6:8F:80=231d39c1d7cc1ab1aee224cd096db932", "--key: The text is no address, '=' and a key."),
+            ("54:48:E6:8F:80:A5=231d39c1d7cc1ab1aee224cd096db9=", "--key: The text is no address, '=' and a key."),
+            ("54:48:E6:8F:80:A5=231d39", "--key: The key of 54:48:E6:8F:80:A5 is not 32 hexadecimal digits."),
+            ("54:48:E6:8F:80:A5=", "--key: The key of 54:48:E6:8F:80:A5 is not 32 hexadecimal digits."),
+            ("231d39c1d7cc1ab1aee224cd096db932", "--key takes ADDRESS=KEY or a file, and there is no such file."),
+        ])
+    func aWrongKeyIsAnError(_ argument: String, _ message: String) async throws {
+        let error = await #expect(throws: ProgramError.self) { try await SensorKeys([argument]) }
+        #expect(error?.status == .usage && error?.message == message)
+    }
+
     private static func field(_ source: String, _ data: String) throws -> AdvertisedField {
         let number = try #require(UInt16(source.dropFirst(), radix: 16))
         let bytes = try #require([UInt8](hexadecimal: data))
@@ -100,7 +167,7 @@ import Testing
             ),
         ] as [([ADField], String)])
     func servicesAndCompaniesHaveNames(_ fields: [ADField], _ text: String) {
-        #expect(Self.data(fields).contents.joined(separator: "|") == text)
+        #expect(Self.data(fields).contents().joined(separator: "|") == text)
     }
 
     @Test func theJSONHasNamesAndTheBeacon() {
@@ -110,7 +177,7 @@ import Testing
             .serviceData(ServiceData(service: "FEAA", data: [0x10, 0, 3, 0x61])),
         ])
         #expect(
-            JSONValue.object(data.nameFields).description
+            JSONValue.object(data.nameFields()).description
                 == #"{"serviceNames":{"180D":"Heart Rate","FEAA":"Eddystone"},"companyNames":{"0x004C":"Apple"},"beacon":{"type":"Eddystone-URL","url":"https://a","txPower":0}}"#
         )
     }

@@ -1,22 +1,25 @@
 import BluetoothAdvertising
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
+import TestSupport
 import Testing
 
 /// Docs/Guide/Central/Advertisements.md
 @Suite struct AdvertisementsStories {
     /// Adds a device that only advertises.
-    private static func add(_ fields: [ADField], to fixture: Fixture) throws {
+    private static func add(_ fields: [ADField], from address: BluetoothAddress? = nil, to fixture: Fixture) throws {
         SimulatedPeripheral(
-            on: fixture.radio,
+            on: fixture.radio, address: address,
             advertisements: [try SimulatedAdvertisement(fields: fields, isConnectable: false, isScannable: false)])
     }
 
     private static func run(
-        _ fields: [ADField], _ snippet: @escaping @Sendable (Adapter) async throws -> Void, prints lines: [String]
+        _ fields: [ADField], from address: BluetoothAddress? = nil,
+        _ snippet: @escaping @Sendable (Adapter) async throws -> Void, prints lines: [String]
     ) async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            try add(fields, to: fixture)
+            try add(fields, from: address, to: fixture)
             let scanning = fixture.begin { try await snippet(adapter) }
             try await fixture.settle(printed: lines.count)
             #expect(fixture.lines == lines)
@@ -24,20 +27,14 @@ import Testing
         }
     }
 
-    @Test func manufacturerData() async throws {
-        try await Self.run(
-            [.manufacturerData(0x0499, [5, 0x0F, 0xA0, 0x4E, 0x20, 0, 0])], AdvertisementsPage.manufacturerData,
-            prints: ["20.0 °C, 50.0 %"])
-    }
-
     @Test(
         arguments: [
             [0x44, 0x00, 7, 0x01, 97, 0x02, 0xCE, 0xFF], [0x40, 0x00, 7, 0x01, 97, 0x02, 0xCE, 0xFF, 0x51],
         ] as [[UInt8]])
-    func serviceData(_ data: [UInt8]) async throws {
+    func sensors(_ data: [UInt8]) async throws {
         try await Self.run(
-            [.serviceData(0xFCD2, data)], AdvertisementsPage.serviceData,
-            prints: ["packet 7", "battery 97 %", "temperature -0.5 °C"])
+            [.serviceData(0xFCD2, data)], AdvertisementsPage.sensors,
+            prints: ["packet id 7", "battery 97 %", "temperature -0.5 °C"])
     }
 
     /// Data that is too short, encrypted or of another version is not misread.
@@ -45,11 +42,28 @@ import Testing
     func otherServiceData(_ data: [UInt8]) async throws {
         try await Fixture.withAdapter { fixture, adapter in
             try Self.add([.serviceData(0xFCD2, data)], to: fixture)
-            let scanning = fixture.begin { try await AdvertisementsPage.serviceData(adapter) }
+            let scanning = fixture.begin { try await AdvertisementsPage.sensors(adapter) }
             try await fixture.radio.sleep(for: .seconds(2))
             #expect(fixture.lines.isEmpty)
             #expect(await scanning.ended() == .cancelled)
         }
+    }
+
+    /// From the sensor with the key, from another address, and in clear.
+    @Test(arguments: [
+        (0x5448_E68F_80A5, "41A47266C95F730011223378237214", "25.06 °C, counter 857870592"),
+        (0x5448_E68F_80A6, "41A47266C95F730011223378237214", "not decrypted: the key is wrong or the data damaged"),
+        (0x5448_E68F_80A5, "4002CA09", "not decrypted: the values are not encrypted"),
+    ])
+    func encryptedSensors(_ address: UInt64, _ data: String, _ line: String) async throws {
+        try await Self.run(
+            [.serviceData(BTHome.service, hex(data))], from: BluetoothAddress(address, kind: .public),
+            AdvertisementsPage.encryptedSensors, prints: [line])
+    }
+
+    @Test func aFormatOfYourOwn() async throws {
+        try await Self.run(
+            [.manufacturerData(.internalTest, [0xCE, 0xFF])], AdvertisementsPage.aFormatOfYourOwn, prints: ["-0.5 °C"])
     }
 
     @Test func beacons() async throws {

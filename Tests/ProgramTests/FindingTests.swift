@@ -54,6 +54,12 @@ import Testing
             (["pair", "--min-key-size", "17"], 64, "--min-key-size takes 7 to 16 bytes, not 17."),
             (["pair", "pulse", "--min-key-size", "16"], 0, "16-byte key"),
             (["advertise", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),
+            (["scan", "--key", "231d39"], 64, "--key takes ADDRESS=KEY or a file, and there is no such file."),
+            (
+                ["scan", "--key", "54:48:E6:8F:80:A5=231d39"], 64,
+                "--key: The key of 54:48:E6:8F:80:A5 is not 32 hexadecimal digits."
+            ),
+            (["exec", "scan --key -"], 64, "--key - has no meaning for a step."),
             (["scan", "--irk", "/dev/null"], 65, "/dev/null is not a regular file."),
             (["scna"], 64, "ble: 'scna' is not a command. Did you mean scan?\nList the commands with: ble --help\n"),
             (["-n", "scan", "raed"], 64, "Did you mean read?"),
@@ -211,6 +217,33 @@ import Testing
         #expect(ended.output.contains("phone"))
         #expect(ended.lines.last?.contains(#""identity":"device""#) == true, "\(ended.output)")
         #expect(!ended.output.contains("8B3F") && !ended.messages.contains("8B3F"))
+    }
+
+    /// A sensor that encrypts its values, with its key from a file, a wrong key, and without one.
+    @Test func aSensorIsDecryptedWithItsKey() async throws {
+        let lines = """
+            echo '{"devices":[{"name":"x","address":"54:48:E6:8F:80:A5","advertisements":[{"connectable":false,"serviceData":{"FCD2":"41A47266C95F730011223378237214"}}]}]}' >$FOLDER/world
+            printf '# Sensors\\n\\n54:48:E6:8F:80:A5 = 231d39c1d7cc1ab1aee224cd096db932\\n' >$FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --json --once --key $FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --once --key $FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --once --key - <$FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --once --key 54:48:E6:8F:80:A5=331d39c1d7cc1ab1aee224cd096db932
+            ble scan --world $FOLDER/world --for 1 --once
+            echo 54:48:E6:8F:80:A5=231d >>$FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --key $FOLDER/keys
+            echo $?
+            """
+        let ended = try await inShell(lines)
+        let output = ended.output
+        #expect(output.contains(#"{"quantity":"temperature","value":25.06,"unit":"°C"}"#), "\(ended.messages)")
+        #expect(output.ranges(of: "BTHome temperature 25.06 °C, humidity 50.55 %").count == 2, "\(output)")
+        #expect(output.contains("BTHome the key is wrong or the data damaged"), "\(output)")
+        #expect(output.contains("BTHome encrypted"), "\(output)")
+        #expect(ended.lines.last == "65")
+        #expect(
+            ended.messages.contains("/keys, line 4: The key of 54:48:E6:8F:80:A5 is not 32 hexadecimal digits."),
+            "\(ended.messages)")
+        #expect(!output.contains("31d39c1") && !ended.messages.contains("31d39c1"))
     }
 
     @Test func aDeviceIsConnectedToByItsKey() async throws {

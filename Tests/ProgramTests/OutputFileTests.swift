@@ -41,7 +41,7 @@ import Testing
 
     /// The options and arguments with files that are read; the bonds' directory has a store of its own.
     static let inputs: Set = [
-        "--irk", "--passkey", "--world", "--bonds", "--oob", "--file", "ble decode file", "linble send file",
+        "--irk", "--key", "--passkey", "--world", "--bonds", "--oob", "--file", "ble decode file", "linble send file",
     ]
 
     /// The options and arguments of a command, and of those below it, that are completed with files.
@@ -100,6 +100,7 @@ import Testing
             "linble send $FOLDER --simulate", "ble write 2A39 file:$FOLDER --simulate",
             "ble exec --file $FOLDER --simulate", "ble serve $FOLDER --simulate", "ble pair --oob $FOLDER --simulate",
             "ble read 2A19 --passkey $FOLDER --simulate", "ble read 2A19 --irk $FOLDER --simulate",
+            "ble scan --key $FOLDER --simulate",
             "ble decode $FOLDER",
             "ble scan --world $FOLDER", "ble exec --simulate \"write 2A39 file:$FOLDER\"",
         ])

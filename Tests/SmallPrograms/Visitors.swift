@@ -14,8 +14,10 @@ enum Visitors {
             try expect(try await connection.read(.batteryLevel, in: .battery) == [97])
         },
         "Beacon": { adapter in
-            _ = try await adapter.firstAdvertisement { $0.data.iBeacon?.minor == 43 }
-            _ = try await adapter.firstAdvertisement { $0.data.eddystone == .url("https://swift.org", txPower: -20) }
+            _ = try await adapter.firstAdvertisement { $0.beacon(IBeacon.self)?.minor == 43 }
+            _ = try await adapter.firstAdvertisement {
+                $0.beacon(Eddystone.self) == .url("https://swift.org", txPower: -20)
+            }
         },
         "ChannelEcho": { adapter in
             let found = try await adapter.firstAdvertisement { $0.localName == "Echo" }

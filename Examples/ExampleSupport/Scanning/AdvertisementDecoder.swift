@@ -1,6 +1,8 @@
 import BluetoothAdvertising
 import BluetoothJSON
 import BluetoothLE
+import BluetoothPrimitives
+import BluetoothProfiles
 
 /// A field of an advertisement whose data has a format of its own.
 public enum AdvertisedField: Hashable, Sendable {
@@ -32,33 +34,47 @@ public struct DecodedField: Sendable {
 
 /// A decoder of advertised data of one format, for the table and the JSON lines of a scan.
 public struct AdvertisementDecoder: Sendable {
-    /// The decoded field; nil if it does not have the format.
-    public let decode: @Sendable (AdvertisedField) -> DecodedField?
+    /// The decoded field of an advertiser, with the keys of sensors; nil if it does not have the format.
+    let decode: @Sendable (AdvertisedField, BluetoothAddress?, SensorKeys) -> DecodedField?
 
-    /// A decoder of manufacturer specific data.
-    public static func manufacturer(
-        _ decode: @escaping @Sendable (ManufacturerData) -> DecodedField?
+    /// A decoder of the values that a beacon advertises.
+    static func beacon<Value: AdvertisedValue>(
+        _ describe: @escaping @Sendable (Value) -> DecodedField
     ) -> AdvertisementDecoder {
-        AdvertisementDecoder { if case .manufacturer(let data) = $0 { decode(data) } else { nil } }
+        AdvertisementDecoder { field, _, _ in Value(field).map(describe) }
     }
 
-    /// A decoder of service data.
-    public static func service(_ decode: @escaping @Sendable (ServiceData) -> DecodedField?) -> AdvertisementDecoder {
-        AdvertisementDecoder { if case .service(let data) = $0 { decode(data) } else { nil } }
+    /// A decoder of the values that a sensor advertises.
+    static func sensor<Value: SensorAdvertisement>(_ format: Value.Type) -> AdvertisementDecoder {
+        AdvertisementDecoder { field, address, keys in
+            Value(field).map { describe($0, key: keys.key(of: address), from: address) }
+        }
     }
 
     /// All decoders; the first that knows the format of a field counts. To add one: a line here.
-    public static let all: [AdvertisementDecoder] = [
-        .manufacturer { IBeacon($0).map(describe) },
-        .manufacturer { AltBeacon($0).map(describe) },
-        .service { Eddystone($0).map(describe) },
+    static let all: [AdvertisementDecoder] = [
+        .beacon { (beacon: IBeacon) in describe(beacon) }, .beacon { (beacon: AltBeacon) in describe(beacon) },
+        .beacon { (frame: Eddystone) in describe(frame) }, .sensor(BTHome.self), .sensor(RuuviTag.self),
+        .sensor(MiBeacon.self),
     ]
 
     /// The field, decoded by the first of ``all`` that knows its format; nil if none does.
-    public static func decode(_ field: AdvertisedField) -> DecodedField? {
+    static func decode(
+        _ field: AdvertisedField, of address: BluetoothAddress? = nil, _ keys: SensorKeys = SensorKeys()
+    ) -> DecodedField? {
         for decoder in all {
-            if let decoded = decoder.decode(field) { return decoded }
+            if let decoded = decoder.decode(field, address, keys) { return decoded }
         }
         return nil
+    }
+}
+
+extension AdvertisedValue {
+    /// The value in a field, or nil.
+    fileprivate init?(_ field: AdvertisedField) {
+        switch field {
+        case .manufacturer(let data): self.init(data)
+        case .service(let data): self.init(data)
+        }
     }
 }

@@ -24,9 +24,9 @@ extension BluetoothUUID {
 }
 
 extension AdvertisementData {
-    /// The services and data of an advertisement for people, in pieces: names with their numbers, and decoded data.
-    public var contents: [String] {
-        let decoded = decodedFields
+    /// The services and data of an advertiser for people, in pieces: names with their numbers, and decoded data.
+    func contents(of address: BluetoothAddress? = nil, _ keys: SensorKeys = SensorKeys()) -> [String] {
+        let decoded = decodedFields(of: address, keys)
         let shown = Set(decoded.compactMap { field, decoded in decoded == nil ? nil : field.service })
         var pieces = services.filter { !shown.contains($0) }.map(Self.title)
         for (field, decoded) in decoded { pieces += decoded?.text ?? [Self.raw(field)] }
@@ -34,9 +34,11 @@ extension AdvertisementData {
     }
 
     /// The manufacturer specific and service data in the order received, each decoded if its format is known.
-    private var decodedFields: [(AdvertisedField, DecodedField?)] {
+    private func decodedFields(
+        of address: BluetoothAddress?, _ keys: SensorKeys
+    ) -> [(AdvertisedField, DecodedField?)] {
         let all = manufacturerData.map { AdvertisedField.manufacturer($0) } + serviceData.map { .service($0) }
-        return all.map { ($0, AdvertisementDecoder.decode($0)) }
+        return all.map { ($0, AdvertisementDecoder.decode($0, of: address, keys)) }
     }
 
     /// `180D Heart Rate`; of a long UUID with a name the name alone.
@@ -53,12 +55,14 @@ extension AdvertisementData {
     }
 
     /// The JSON fields beside the content: the names of services and companies, and what is decoded of the data.
-    public var nameFields: [(String, JSONValue)] {
+    public func nameFields(
+        of address: BluetoothAddress? = nil, _ keys: SensorKeys = SensorKeys()
+    ) -> [(String, JSONValue)] {
         let services = (services + serviceData.map(\.service)).map { ("\($0)", $0.knownName) }
         let companies = manufacturerData.map {
             ("0x" + hexadecimal($0.company.rawValue, digits: 4), $0.company.name)
         }
-        let beacon = decodedFields.lazy.compactMap(\.1).first
+        let beacon = decodedFields(of: address, keys).lazy.compactMap(\.1).first
         return [("serviceNames", Self.names(services)), ("companyNames", Self.names(companies))]
             + (beacon.map { [("beacon", $0.json)] } ?? [])
     }

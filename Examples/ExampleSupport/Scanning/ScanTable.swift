@@ -7,12 +7,14 @@ extension Table {
     /// A narrow terminal omits columns, but never the name, and keeps the services' UUIDs whole if it has room for them.
     /// - Parameters:
     ///   - resolver: the devices that are shown under the names of their keys, each once.
+    ///   - keys: the keys of sensors.
     ///   - width: the terminal's width in cells; nil for a table that is not cut.
     ///   - isOnce: whether there is one report of each device, which has no graph and no interval.
     public init(
-        of devices: [DeviceTable.Device], _ resolver: IdentityResolver? = nil, width: Int?, isOnce: Bool = false
+        of devices: [DeviceTable.Device], _ resolver: IdentityResolver? = nil, _ keys: SensorKeys = SensorKeys(),
+        width: Int?, isOnce: Bool = false
     ) {
-        let rows = devices.map { Self.cells(of: $0, resolver) }
+        let rows = devices.map { Self.cells(of: $0, resolver, keys) }
         let columns = [
             Column("ADDRESS"), Column("TYPE", omission: 1), Column("RSSI", .right), Column("", omission: 3),
             Column("ADV", .right, omission: 2), Column("NAME", minimum: Self.maximumName),
@@ -26,7 +28,9 @@ extension Table {
     /// A legacy advertisement has room for a name of 29 bytes.
     private static let maximumName = 29
 
-    private static func cells(of device: DeviceTable.Device, _ resolver: IdentityResolver?) -> [String] {
+    private static func cells(
+        of device: DeviceTable.Device, _ resolver: IdentityResolver?, _ keys: SensorKeys
+    ) -> [String] {
         let latest = device.latest
         let interval = device.history.advertisingInterval.map { "\(Int(($0 / .milliseconds(1)).rounded()))ms" }
         let strengths = device.history.rssi.suffix(8).map(Double.init)
@@ -34,7 +38,7 @@ extension Table {
             latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
             latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths), interval ?? "",
             printable(device.name(resolver)),
-            latest.data.contents.joined(separator: ", "),
+            latest.data.contents(of: latest.address, keys).joined(separator: ", "),
         ]
     }
 

@@ -17,7 +17,7 @@ import Glibc
             // A scan reports a device once, and again when its data changes; with `.all`, each of its packets.
             let options = ScanOptions(filter: .manufacturer(.apple, data: [0x02, 0x15]), duplicates: .all)
             for try await advertisement in try await adapter.scan(options) {
-                guard let beacon = advertisement.data.iBeacon, let rssi = advertisement.rssi else { continue }
+                guard let beacon = advertisement.beacon(IBeacon.self), let rssi = advertisement.rssi else { continue }
                 print(beacon.major, beacon.minor, rssi, String(repeating: "#", count: max(0, rssi + 100)))
             }
         } catch {

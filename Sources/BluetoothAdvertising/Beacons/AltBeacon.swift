@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 /// An AltBeacon: manufacturer specific data of any company with the code BEAC and 22 bytes.
-public struct AltBeacon: Hashable, Sendable {
+public struct AltBeacon: AdvertisedValue, Hashable {
     /// The company that defines the last byte, often the manufacturer of the beacon.
     public var company: CompanyIdentifier
     /// The beacon identifier, twenty bytes; by convention, the first sixteen identify the organization.
@@ -52,13 +52,6 @@ public struct AltBeacon: Hashable, Sendable {
 extension AltBeacon: CustomStringConvertible {
     /// The fields in one line.
     public var description: String { "AltBeacon \(company) \(identifier.hexadecimal) \(referenceRSSI) dBm" }
-}
-
-extension AdvertisementData {
-    /// The AltBeacon in these payloads, or nil.
-    public var altBeacon: AltBeacon? {
-        manufacturerData.lazy.compactMap { AltBeacon($0) }.first
-    }
 }
 
 // Beacons use non-connectable advertising.

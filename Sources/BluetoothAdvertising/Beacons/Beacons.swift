@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 /// An iBeacon: Apple's manufacturer specific data of type 2 with 21 bytes.
-public struct IBeacon: Hashable, Sendable {
+public struct IBeacon: AdvertisedValue, Hashable {
     /// The UUID of the organization or application.
     public var proximityUUID: BluetoothUUID
     /// The major number, of a group of beacons.
@@ -57,7 +57,7 @@ extension IBeacon: CustomStringConvertible {
 }
 
 /// An Eddystone frame in the data of service FEAA. An open set: other frames keep their bytes.
-public enum Eddystone: Hashable, Sendable {
+public enum Eddystone: AdvertisedValue, Hashable {
     /// A UID frame: a namespace of ten bytes, an instance of six bytes, and the transmit power at 0 m in dBm.
     case uid(namespace: [UInt8], instance: [UInt8], txPower: Int8)
     /// A URL frame, with the transmit power at 0 m in dBm.
@@ -125,17 +125,5 @@ public enum Eddystone: Hashable, Sendable {
             }
         }
         return text
-    }
-}
-
-extension AdvertisementData {
-    /// The iBeacon in these payloads, or nil.
-    public var iBeacon: IBeacon? {
-        manufacturerData.lazy.compactMap { IBeacon($0) }.first
-    }
-
-    /// The Eddystone frame in these payloads, or nil.
-    public var eddystone: Eddystone? {
-        serviceData.lazy.compactMap { Eddystone($0) }.first
     }
 }

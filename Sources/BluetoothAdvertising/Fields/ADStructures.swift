@@ -134,16 +134,6 @@ extension ADStructures {
         }
     }
 
-    /// Whether the payload contains data of this service, in any width.
-    @inlinable
-    public func containsServiceData(of uuid: BluetoothUUID) -> Bool {
-        contains { structure in
-            guard let width = structure.type.serviceDataWidth else { return false }
-            var reader = ByteReader(structure.data)
-            return (try? reader.readUUID(width)) == uuid
-        }
-    }
-
     /// Whether the payload contains data of this company.
     @inlinable
     public func containsManufacturerData(of company: CompanyIdentifier) -> Bool {
@@ -167,11 +157,21 @@ extension ADStructures {
         contains { structure in
             guard structure.type == .manufacturerSpecificData else { return false }
             var reader = ByteReader(structure.data)
-            guard (try? reader.readUInt16()) == company.rawValue, reader.remaining >= prefix.count else { return false }
-            return prefix.indices.allSatisfy { index in
-                let bits = mask.map { index < $0.count ? $0[index] : 0xFF } ?? 0xFF
-                return (try? reader.readUInt8()).map { $0 & bits == prefix[index] & bits } ?? false
-            }
+            guard (try? reader.readUInt16()) == company.rawValue else { return false }
+            return reader.readRemaining().begins(with: prefix, mask: mask)
+        }
+    }
+
+    /// Whether the payload contains data of this service, in any width, that begins with `prefix` in the bits of `mask`;
+    /// bits beyond the end of the mask count, and nil means all.
+    public func containsServiceData(
+        of uuid: BluetoothUUID, startingWith prefix: [UInt8] = [], mask: [UInt8]? = nil
+    ) -> Bool {
+        contains { structure in
+            guard let width = structure.type.serviceDataWidth else { return false }
+            var reader = ByteReader(structure.data)
+            guard (try? reader.readUUID(width)) == uuid else { return false }
+            return reader.readRemaining().begins(with: prefix, mask: mask)
         }
     }
 
@@ -184,5 +184,16 @@ extension ADStructures {
     /// Whether a local name, complete or shortened, begins with the bytes of `prefix`.
     public func localName(hasPrefix prefix: String) -> Bool {
         containsLocalName { $0.text(equals: prefix, prefixOnly: true) }
+    }
+}
+
+extension RawSpan {
+    /// Whether the bytes begin with `prefix` in the bits of `mask`.
+    fileprivate func begins(with prefix: [UInt8], mask: [UInt8]?) -> Bool {
+        guard byteCount >= prefix.count else { return false }
+        return prefix.indices.allSatisfy { index in
+            let bits = mask.map { index < $0.count ? $0[index] : 0xFF } ?? 0xFF
+            return unsafeLoad(fromByteOffset: index, as: UInt8.self) & bits == prefix[index] & bits
+        }
     }
 }

@@ -83,6 +83,10 @@ extension Advertisement {
     public var serviceData: [ServiceData] { data.serviceData }
     /// The appearance; nil without one.
     public var appearance: Appearance? { data.appearance }
+
+    /// The first value of a format in the manufacturer specific and service data, or nil, such as
+    /// `advertisement.beacon(IBeacon.self)`.
+    public func beacon<Value: AdvertisedValue>(_ format: Value.Type) -> Value? { data.beacon(format) }
 }
 
 extension Advertisement: CustomStringConvertible {

@@ -19,7 +19,7 @@ public struct ScanFilter: Sendable {
         case all
         case service(BluetoothUUID)
         case solicited(BluetoothUUID)
-        case serviceData(BluetoothUUID)
+        case serviceData(BluetoothUUID, [UInt8], mask: [UInt8]?)
         case name(String)
         case namePrefix(String)
         case nameContaining([UInt8], ignoringCase: Bool)
@@ -58,7 +58,15 @@ public struct ScanFilter: Sendable {
     public static func solicitedService(_ uuid: BluetoothUUID) -> ScanFilter { ScanFilter(.solicited(uuid)) }
 
     /// Devices that advertise service data of a UUID, in any width.
-    public static func serviceData(_ uuid: BluetoothUUID) -> ScanFilter { ScanFilter(.serviceData(uuid)) }
+    /// - Parameters:
+    ///   - uuid: the UUID of the service.
+    ///   - data: the first bytes of the data, after the UUID.
+    ///   - mask: the bits of `data` to compare. Bytes beyond its end are compared whole; nil compares all bits.
+    public static func serviceData(
+        _ uuid: BluetoothUUID, data: [UInt8] = [], mask: [UInt8]? = nil
+    ) -> ScanFilter {
+        ScanFilter(.serviceData(uuid, data, mask: mask))
+    }
 
     /// Devices whose local name, complete or shortened, is exactly `name`.
     public static func name(_ name: String) -> ScanFilter { ScanFilter(.name(name)) }
@@ -149,8 +157,10 @@ extension ScanFilter.Rule {
         case .all: return true
         case .service(let uuid): return advertisement.data.containsService(uuid)
         case .solicited(let uuid): return advertisement.data.solicitsService(uuid)
-        case .serviceData(let uuid):
-            return advertisement.data.inEither { $0.containsServiceData(of: uuid) }
+        case .serviceData(let uuid, let data, let mask):
+            return advertisement.data.inEither {
+                $0.containsServiceData(of: uuid, startingWith: data, mask: mask)
+            }
         case .name(let name): return advertisement.data.inEither { $0.localName(equals: name) }
         case .namePrefix(let prefix): return advertisement.data.inEither { $0.localName(hasPrefix: prefix) }
         case .nameContaining(let text, let ignoringCase):

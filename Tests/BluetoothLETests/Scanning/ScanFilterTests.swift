@@ -61,6 +61,25 @@ struct FilterCase: Sendable, CustomTestStringConvertible {
             name: "offered is not solicited", filter: .solicitedService(0x180D), advertising: heart, passes: false),
         FilterCase(name: "service data", filter: .serviceData(0x180D), advertising: "04160D1801", passes: true),
         FilterCase(name: "another's data", filter: .serviceData(0x180F), advertising: "04160D1801", passes: false),
+        FilterCase(
+            name: "a beginning of service data", filter: .serviceData(0x180D, data: [1]), advertising: "05160D180102",
+            passes: true),
+        FilterCase(
+            name: "another beginning of service data", filter: .serviceData(0x180D, data: [2]),
+            advertising: "05160D180102", passes: false),
+        FilterCase(
+            name: "another service's beginning", filter: .serviceData(0x180F, data: [1]), advertising: "05160D180102",
+            passes: false),
+        FilterCase(
+            name: "longer than the service data", filter: .serviceData(0x180D, data: [1, 2, 3]),
+            advertising: "05160D180102", passes: false),
+        FilterCase(
+            name: "masked service data of a 128-bit UUID",
+            filter: .serviceData(0x180D, data: [0xF1, 3], mask: [0x0F, 0xFE]),
+            advertising: "1321FB349B5F80000080001000000D1800000102", passes: true),
+        FilterCase(
+            name: "masked service data that differs", filter: .serviceData(0x180D, data: [0xF1, 3], mask: [0x0F]),
+            advertising: "05160D180102", passes: false),
     ]
 
     static let names: [FilterCase] = [

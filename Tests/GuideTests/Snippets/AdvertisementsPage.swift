@@ -4,33 +4,23 @@
 
 /// Docs/Guide/Central/Advertisements.md
 enum AdvertisementsPage {
-    /// Manufacturer data
-    static func manufacturerData(_ adapter: Adapter) async throws {
-        let ruuvi = ScanOptions(filter: .manufacturer(0x0499, data: [5]))
-        for try await advertisement in try await adapter.scan(ruuvi) {
-            guard let data = advertisement.data.manufacturerData(for: 0x0499), data.count >= 5 else { continue }
-            let temperature = Int16(bitPattern: UInt16(data[1]) << 8 | UInt16(data[2]))
-            let humidity = UInt16(data[3]) << 8 | UInt16(data[4])
-            print(Double(temperature) * 0.005, "°C,", Double(humidity) * 0.0025, "%")
+    /// Sensors
+    static func sensors(_ adapter: Adapter) async throws {
+        for try await advertisement in try await adapter.scan(ScanOptions(filter: .serviceData(BTHome.service))) {
+            guard let reading = advertisement.beacon(BTHome.self) else { continue }
+            for value in reading.values { print(value) }
         }
     }
 
-    /// Service data
-    static func serviceData(_ adapter: Adapter) async throws {
-        for try await advertisement in try await adapter.scan(ScanOptions(filter: .serviceData(0xFCD2))) {
-            // Version 2, not encrypted.
-            guard let data = advertisement.data.serviceData(for: 0xFCD2), let flags = data.first, flags & 0xE1 == 0x40
-            else { continue }
-            var rest = data.dropFirst()
-            while rest.count >= 2 {
-                switch rest.removeFirst() {
-                case 0x00: print("packet", rest.removeFirst())
-                case 0x01: print("battery", rest.removeFirst(), "%")
-                case 0x02 where rest.count >= 2:
-                    let (low, high) = (rest.removeFirst(), rest.removeFirst())
-                    print("temperature", Double(Int16(bitPattern: UInt16(high) << 8 | UInt16(low))) / 100, "°C")
-                default: rest = []
-                }
+    /// Encrypted sensors
+    static func encryptedSensors(_ adapter: Adapter) async throws {
+        guard let key = BindKey("231d39c1d7cc1ab1aee224cd096db932") else { return }
+        for try await advertisement in try await adapter.scan(ScanOptions(filter: .serviceData(BTHome.service))) {
+            do throws(SensorDecryptionError) {
+                guard let reading = try advertisement.beacon(BTHome.self, key: key) else { continue }
+                print(reading[.temperature]?.number ?? .nan, "°C, counter", reading.counter ?? 0)
+            } catch {
+                print("not decrypted:", error)
             }
         }
     }
@@ -38,14 +28,29 @@ enum AdvertisementsPage {
     /// Beacons
     static func beacons(_ adapter: Adapter) async throws {
         for try await advertisement in try await adapter.scan() {
-            let data = advertisement.data
-            if let beacon = data.iBeacon {
+            if let beacon = advertisement.beacon(IBeacon.self) {
                 print("iBeacon", beacon.proximityUUID, beacon.major, beacon.minor)
-            } else if let beacon = data.altBeacon {
+            } else if let beacon = advertisement.beacon(AltBeacon.self) {
                 print("AltBeacon", beacon.company, beacon.identifier)
-            } else if case .url(let link, _)? = data.eddystone {
+            } else if case .url(let link, _)? = advertisement.beacon(Eddystone.self) {
                 print("Eddystone", link)
             }
+        }
+    }
+
+    /// A format of your own
+    static func aFormatOfYourOwn(_ adapter: Adapter) async throws {
+        struct Thermometer: AdvertisedValue {
+            var celsius: Double
+
+            init?(_ data: ManufacturerData) {
+                guard data.company == .internalTest, data.data.count == 2 else { return nil }
+                celsius = Double(Int16(bitPattern: UInt16(data.data[1]) << 8 | UInt16(data.data[0]))) / 100
+            }
+        }
+
+        for try await advertisement in try await adapter.scan(ScanOptions(filter: .manufacturer(.internalTest))) {
+            if let reading = advertisement.beacon(Thermometer.self) { print(reading.celsius, "°C") }
         }
     }
 
