@@ -43,7 +43,8 @@ public protocol FirmwareStore: Sendable {
 /// }
 /// ```
 ///
-/// An upload that is interrupted continues when a client begins it again with the same hash, on whatever link.
+/// An upload that is interrupted continues when a client begins it again with the same hash, on whatever link, until the
+/// device restarts.
 public final class FirmwareUpdateService: Sendable {
     private struct Upload {
         let begin: FirmwareUpload
@@ -117,7 +118,9 @@ public final class FirmwareUpdateService: Sendable {
             for part in header.message(body).fragments(await connection.maximumCommandLength) {
                 try await server.published[messages].notify(part, to: connection)
             }
-            if isReset { await store.reset() }
+            guard isReset else { continue }
+            state.withLock { $0.upload = nil }
+            await store.reset()
         }
     }
 
@@ -181,11 +184,16 @@ public final class FirmwareUpdateService: Sendable {
         try await store.append(data)
         upload.hash.update(data)
         upload.offset += data.count
-        let isComplete = upload.offset == upload.begin.length
-        state.withLock { [upload] in $0.upload = isComplete ? nil : upload }
-        guard isComplete else { return ["off": CBOR(upload.offset)] }
-        let matches = upload.begin.hash.map { $0 == upload.hash.finalize() }
-        if matches != false { try await store.finish() }
-        return ["off": CBOR(upload.offset)].merging(matches.map { ["match": .bool($0)] } ?? [:]) { $1 }
+        state.withLock { [upload] in $0.upload = upload }
+        guard upload.offset == upload.begin.length else { return ["off": CBOR(upload.offset)] }
+        // A complete upload is kept, for a client that has missed the last response.
+        do {
+            let matches = upload.begin.hash.map { $0 == upload.hash.finalize() }
+            if matches == false { state.withLock { $0.upload = nil } } else { try await store.finish() }
+            return ["off": CBOR(upload.offset)].merging(matches.map { ["match": .bool($0)] } ?? [:]) { $1 }
+        } catch {
+            state.withLock { $0.upload = nil }
+            throw error
+        }
     }
 }

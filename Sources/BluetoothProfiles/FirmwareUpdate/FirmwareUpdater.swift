@@ -35,6 +35,9 @@ public actor FirmwareUpdater {
     private var bufferSize: Int?
     private var droppedCount = 0
 
+    /// The executor of the connection, so that a message costs no change of threads.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
+
     /// A client on a connection. It subscribes to responses, and asks for the size of the device's buffer.
     /// - Parameters:
     ///   - connection: the connection.
@@ -152,8 +155,8 @@ public actor FirmwareUpdater {
 
     /// The length of the longest message: the device's buffer, or what fits into a write.
     private func messageLength() async -> Int {
-        let length = await connection.maximumCommandLength
-        return min(max(length, bufferSize ?? 0), SMPHeader.length + 0xFFFF)
+        if let bufferSize { return min(bufferSize, SMPHeader.length + 0xFFFF) }
+        return await connection.maximumCommandLength
     }
 
     /// The body of a message with as many bytes from `offset` on as fit into `limit` bytes.
@@ -241,7 +244,7 @@ public actor FirmwareUpdater {
     ) async throws -> SMPAssembler.Frame {
         let (connection, parts) = (connection, message.fragments(await connection.maximumCommandLength))
         // In a task of its own, which is not cancelled: the device would take the next request for the rest of this one.
-        try await Task {
+        try await Task(executorPreference: connection.loop) {
             for part in parts {
                 try await connection.write(
                     part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse)
