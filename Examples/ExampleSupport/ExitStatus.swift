@@ -1,5 +1,6 @@
 import ArgumentParser
 import BluetoothLE
+import BluetoothProfiles
 
 /// The exit statuses of the programs: those of sysexits.h, and 128 + the signal.
 public enum ExitStatus: Int32, Sendable {
@@ -42,7 +43,7 @@ public enum ExitStatus: Int32, Sendable {
             case .connectionFailed, .linkLimitReached, .disconnected, .overflow, .storageFailed: .linkLost
             case .timedOut: .timedOut
             case .pairingFailed where error.pairingFailure == .ownedByDaemon: .noBluetooth
-            case .attributeProtocol, .protocolViolation, .unsupported, .pairingFailed: .protocolError
+            case .attributeProtocol, .protocolViolation, .refused, .unsupported, .pairingFailed: .protocolError
             case .invalidArgument: .usage
             case .cancelled: .interrupted
             default: .failure

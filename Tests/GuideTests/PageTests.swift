@@ -49,7 +49,7 @@ import Testing
     @Test func everySnippetHasAStory() throws {
         let stories = try [
             "Adapters", "Advertisements", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting",
-            "Documentation",
+            "Documentation", "FirmwareUpdate",
             "LocalServer",
             "Other",
             "Peripheral", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",

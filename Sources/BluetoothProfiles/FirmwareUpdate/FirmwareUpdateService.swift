@@ -89,12 +89,16 @@ public final class FirmwareUpdateService: Sendable {
     /// Answers clients until the connections end or the task is cancelled.
     /// - Parameters:
     ///   - published: the published services, with ``service`` among them.
-    ///   - incoming: the connections of the clients.
+    ///   - incoming: the connections of the clients, which this call reads.
+    ///   - connected: called for each connection.
     /// - Throws: what the sequence of connections throws.
-    public func run(_ published: PublishedServices, _ incoming: IncomingConnections) async throws(BluetoothError) {
+    public func run(
+        _ published: PublishedServices, _ incoming: IncomingConnections,
+        connected: (@Sendable (Connection) -> Void)? = nil
+    ) async throws(BluetoothError) {
         state.withLock { $0.server = (published, incoming) }
         defer { state.withLock { ($0.server, $0.clients) = (nil, [:]) } }
-        for try await _ in incoming {}
+        for try await connection in incoming { connected?(connection) }
     }
 
     // MARK: Messages

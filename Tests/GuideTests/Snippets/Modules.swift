@@ -5,6 +5,7 @@
 @_exported import BluetoothAdvertising
 @_exported import BluetoothGateway
 @_exported import BluetoothLE
+@_exported import BluetoothProfiles
 @_exported import BluetoothSimulation
 @_exported import Glibc
 @_exported import LINBLE
