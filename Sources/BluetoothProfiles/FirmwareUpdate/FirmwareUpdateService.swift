@@ -149,17 +149,14 @@ public final class FirmwareUpdateService: Sendable {
         case (.write, .echo): return ["r": .text(body["d"]?.text ?? "")]
         case (.read, .parameters): return ["buf_size": CBOR(bufferSize), "buf_count": CBOR(1)]
         case (.write, .reset): return [:]
-        case (.read, .imageState): return try await list()
-        case (.write, .imageState):
-            try await store.select(body["hash"]?.bytes, isConfirmed: body.isTrue("confirm"))
-            return try await list()
+        case (_, .imageState):
+            if header.operation == .write {
+                try await store.select(body["hash"]?.bytes, isConfirmed: body.isTrue("confirm"))
+            }
+            return ["images": .array(try await store.images().map(\.item))]
         case (.write, .imageUpload): return try await store(body)
         default: throw FirmwareStatus.unsupported
         }
-    }
-
-    private func list() async throws -> [String: CBOR] {
-        ["images": .array(try await store.images().map(\.item))]
     }
 
     // MARK: Uploads

@@ -29,7 +29,8 @@ public actor FirmwareUpdater {
     private let connection: Connection
     private let values: BoundedStream<[UInt8]>.Iterator
     private var assembler = SMPAssembler(limit: 1 << 14)
-    private var sequence: UInt8 = 0
+    /// The first is any, since a late response to another client may arrive on the same link.
+    private var sequence = UInt8.random(in: 0 ... .max)
     private var isBusy = false
     /// The length of the longest message that the device takes; nil while unknown.
     private var bufferSize: Int?
@@ -71,9 +72,7 @@ public actor FirmwareUpdater {
 
     /// The images in the device's slots.
     public func images() async throws(BluetoothError) -> [FirmwareSlot] {
-        try claim("list images")
-        defer { isBusy = false }
-        return try slots(in: try await request(.read, .imageState, [:], "list images"), "list images")
+        try await slots(.read, [:], "list images")
     }
 
     /// Uploads an image, or the rest of one.
@@ -94,7 +93,7 @@ public actor FirmwareUpdater {
         try claim(name)
         defer { isBusy = false }
         guard !bytes.isEmpty else { throw .invalidArgument(operation(name), "The image has no bytes.") }
-        let limit = await messageLength()
+        let limit = if let bufferSize { min(bufferSize, 0xFFFF) } else { await connection.maximumCommandLength }
         let hash = SHA256.hash(of: bytes)
         var (offset, standstills) = (0, 0)
         repeat {
@@ -121,7 +120,7 @@ public actor FirmwareUpdater {
     /// - Returns: the images in the device's slots.
     @discardableResult
     public func test(_ hash: [UInt8]) async throws(BluetoothError) -> [FirmwareSlot] {
-        try await select(["hash": .bytes(hash), "confirm": .bool(false)], "test an image")
+        try await slots(.write, ["hash": .bytes(hash), "confirm": .bool(false)], "test an image")
     }
 
     /// Keeps an image: the one that runs, or without a test one that starts at the next reset.
@@ -131,7 +130,7 @@ public actor FirmwareUpdater {
     public func confirm(_ hash: [UInt8]? = nil) async throws(BluetoothError) -> [FirmwareSlot] {
         var body = ["confirm": CBOR.bool(true)]
         if let hash { body["hash"] = .bytes(hash) }
-        return try await select(body, "confirm an image")
+        return try await slots(.write, body, "confirm an image")
     }
 
     /// Restarts the device, which ends the link soon.
@@ -152,12 +151,6 @@ public actor FirmwareUpdater {
 
     /// The number of responses whose offset may be the one before or less: a device that has restarted begins again.
     private static let mostStandstills = 16
-
-    /// The length of the longest message: the device's buffer, or what fits into a write.
-    private func messageLength() async -> Int {
-        if let bufferSize { return min(bufferSize, SMPHeader.length + 0xFFFF) }
-        return await connection.maximumCommandLength
-    }
 
     /// The body of a message with as many bytes from `offset` on as fit into `limit` bytes.
     private func chunk(
@@ -183,13 +176,13 @@ public actor FirmwareUpdater {
         return body
     }
 
-    private func select(_ body: [String: CBOR], _ name: String) async throws(BluetoothError) -> [FirmwareSlot] {
+    /// Reads or changes the state of the images.
+    private func slots(
+        _ kind: SMPHeader.Operation, _ body: [String: CBOR], _ name: String
+    ) async throws(BluetoothError) -> [FirmwareSlot] {
         try claim(name)
         defer { isBusy = false }
-        return try slots(in: try await request(.write, .imageState, body, name), name)
-    }
-
-    private func slots(in response: CBOR, _ name: String) throws(BluetoothError) -> [FirmwareSlot] {
+        let response = try await request(kind, .imageState, body, name)
         do throws(MalformedValue) { return try FirmwareSlot.list(response) } catch { throw malformed(name, error) }
     }
 
@@ -215,9 +208,9 @@ public actor FirmwareUpdater {
     ) async throws(BluetoothError) -> CBOR {
         sequence &+= 1
         let header = SMPHeader(kind, command, sequence: sequence)
-        let response: SMPAssembler.Frame
+        let content: CBOR
         do {
-            response = try await withTimeLimit(timeout, on: connection.loop) {
+            content = try await withTimeLimit(timeout, on: connection.loop) {
                 try await self.exchange(header, header.message(body), name)
             }
         } catch {
@@ -225,12 +218,6 @@ public actor FirmwareUpdater {
             if error.code == .timedOut { assembler.removeAll() }
             error.operation.name = name
             throw error
-        }
-        let content: CBOR
-        do throws(MalformedValue) {
-            content = try CBOR(decoding: response.body)
-        } catch {
-            throw malformed(name, error)
         }
         if let status = FirmwareStatus(content) {
             throw BluetoothError(
@@ -241,19 +228,21 @@ public actor FirmwareUpdater {
 
     private func exchange(
         _ header: SMPHeader, _ message: [UInt8], _ name: String
-    ) async throws -> SMPAssembler.Frame {
-        let (connection, parts) = (connection, message.fragments(await connection.maximumCommandLength))
+    ) async throws -> CBOR {
+        let (connection, timeout, parts) = (
+            connection, timeout, message.fragments(await connection.maximumCommandLength)
+        )
         // In a task of its own, which is not cancelled: the device would take the next request for the rest of this one.
         try await Task(executorPreference: connection.loop) {
             for part in parts {
                 try await connection.write(
-                    part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse)
+                    part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse, timeout: timeout)
             }
         }.value
         while true {
             do throws(MalformedValue) {
                 while let frame = try assembler.next() {
-                    if frame.header.answers(header) { return frame }
+                    if frame.header.answers(header) { return try CBOR(decoding: frame.body) }
                     droppedCount += 1
                 }
             } catch {
