@@ -58,7 +58,7 @@ struct UpdateCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        try checkRange(image, 0...255, "image")
+        try checkRange(image, 0...255, "--image")
         guard file == nil, way == .test || way == .uploadOnly else { return }
         throw ValidationError("--\(way == .test ? "test" : "upload-only") needs the image: ble update FILE.")
     }
@@ -141,10 +141,14 @@ struct UpdateCommand: AsyncParsableCommand {
         }
         let isMarked = upload == nil ? way == .confirm : way != .uploadOnly
         if isMarked {
+            let slot = slots.first { $0.hash == hash && !$0.hash.isEmpty }
+            if upload != nil, slot == nil {
+                throw ProgramError(.protocolError, "The device does not list the image, so that it cannot be marked.")
+            }
             if way == .confirm {
-                slots = try await updater.confirm(hash)
-            } else if let hash, slots.first(where: { $0.hash == hash })?.isActive == false {
-                slots = try await updater.test(hash)
+                slots = try await updater.confirm(slot?.hash)
+            } else if let slot, !slot.isActive {
+                slots = try await updater.test(slot.hash)
             }
         }
         console.show(slots)
