@@ -1,6 +1,5 @@
 import ArgumentParser
 import BluetoothLE
-import BluetoothProfiles
 
 /// The exit statuses of the programs: those of sysexits.h, and 128 + the signal.
 public enum ExitStatus: Int32, Sendable {

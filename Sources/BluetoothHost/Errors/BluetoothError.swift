@@ -47,6 +47,8 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let cancelled = Code(rawValue: "cancelled")
         /// The peer refused an attribute request; ``BluetoothError/cause`` has its code.
         public static let attributeProtocol = Code(rawValue: "attributeProtocol")
+        /// The peer refused a request of a protocol above the attribute protocol; ``BluetoothError/cause`` has its status.
+        public static let refused = Code(rawValue: "refused")
         /// The peer's attributes have changed since they were discovered.
         public static let attributesChanged = Code(rawValue: "attributesChanged")
         /// The peer has not subscribed to the characteristic.

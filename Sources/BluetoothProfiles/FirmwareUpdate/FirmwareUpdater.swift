@@ -264,11 +264,6 @@ extension SMPHeader {
     }
 }
 
-extension BluetoothError.Code {
-    /// The device refuses a request of the Simple Management Protocol; the cause is `.firmware(…)` with its status.
-    public static let refused = BluetoothError.Code(rawValue: "refused")
-}
-
 extension BluetoothError.Cause {
     /// A device refuses a request of the Simple Management Protocol with this status.
     public static func firmware(_ status: FirmwareStatus) -> BluetoothError.Cause {
