@@ -21,7 +21,8 @@ import ExampleSupport
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
             RecordCommand.self, PairCommand.self, OutOfBandCommand.self, BondsCommand.self, RSSICommand.self,
-            ParametersCommand.self, BenchCommand.self, AdvertiseCommand.self, ServeCommand.self, ExecCommand.self,
+            ParametersCommand.self, BenchCommand.self, UpdateCommand.self, AdvertiseCommand.self, ServeCommand.self,
+            ExecCommand.self,
             ShellCommand.self, AdaptersCommand.self, PowerCommand.self, DoctorCommand.self, SelfTestCommand.self,
             DecodeCommand.self,
         ])

@@ -1,13 +1,14 @@
 import ArgumentParser
 import BluetoothLE
+import BluetoothProfiles
 import ExampleSupport
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
-            PROFILE is battery, heart-rate, bench (the other end of ble bench), a file that ble record has written, or \
-            a file of your own, such as
+            PROFILE is battery, heart-rate, bench (the other end of ble bench), firmware (a device in memory that ble \
+            update updates), a file that ble record has written, or a file of your own, such as
 
               {"name": "Note", "services": [{"uuid": "FFF0", "characteristics": [
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
@@ -31,7 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var scoped: ScopedOptions<ServeScope>
 
     @Argument(
-        help: "battery, heart-rate, bench, or a file that describes the device.",
+        help: "battery, heart-rate, bench, firmware, or a file that describes the device.",
         completion: .words(ServedDevice.profiles, orFilesEndingIn: ".json"))
     var profile: String
 
@@ -61,6 +62,15 @@ struct ServeCommand: AsyncParsableCommand {
                     _ = try await upTo(limit) { try await server.run(once: once) }
                 }
             }
+            guard profile != "firmware" else {
+                let name = common.name ?? FirmwareServer.name
+                return try await common.withAdapter(
+                    console, visitedBy: { try await visit($0) { connection, _ in try await list(connection, console) } }
+                ) { adapter in
+                    let server = FirmwareServer(named: name, on: adapter, console)
+                    _ = try await upTo(limit) { try await server.run(once: once) }
+                }
+            }
             var device = try ServedDevice(profile, device: chosen)
             if let name = common.name { device.rename(name) }
             let served = device
@@ -85,6 +95,12 @@ private func visit(
     }
     try await use(connection, try await connection.discover())
     await connection.disconnect()
+}
+
+/// Lists the images.
+private func list(_ connection: Connection, _ console: Console) async throws {
+    let slots = try await FirmwareUpdater(connection).images()
+    console.message("another machine lists images: \(slots.map(\.version).joined(separator: ", "))")
 }
 
 /// Performs all measurements with a few packets.

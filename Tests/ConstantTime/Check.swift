@@ -57,6 +57,13 @@ func checkCipherAndChecksum() {
     }
 }
 
+/// A hash, of which everybody may know the length of the message.
+func checkHash() {
+    let hash = SHA256.hash(of: [0x61, 0x62, 0x63].map { secret($0 as UInt8) })
+    let word = hash.prefix(4).reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
+    expect(word, 0xBA78_16BF, "a hash")
+}
+
 /// Private addresses are looked up and made; which key an address belongs to is what everybody may know.
 func checkPrivateAddresses() {
     let keys = FourResolvingKeys(
@@ -93,5 +100,6 @@ if CommandLine.arguments.count > 1 {
     checkCipherAndChecksum()
     checkPrivateAddresses()
     checkAuthenticatedCipher()
+    checkHash()
 }
 exit(errorCount() == 0 ? 0 : 1)

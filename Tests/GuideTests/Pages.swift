@@ -24,7 +24,7 @@ enum Pages {
         "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
         "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md",
-        "Docs/Guide/Central/UARTModules.md", "Docs/Guide/ComingFrom.md",
+        "Docs/Guide/Central/UARTModules.md", "Docs/Guide/ComingFrom.md", "Docs/Guide/FirmwareUpdate.md",
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Profiles.md",
         "Docs/Guide/Security.md",
@@ -39,11 +39,12 @@ enum Pages {
     /// The page of terms, which has no snippets.
     static let glossary = "Docs/Guide/Glossary.md"
 
-    /// The names that a snippet may use without declaring them, as `Docs/Guide/Central.md` and `Docs/Guide/Testing.md` say.
+    /// The names that a snippet may use without declaring them, as the pages say.
     static let contexts = [
         (name: "adapter", type: "Adapter"), (name: "address", type: "BluetoothAddress"),
         (name: "connection", type: "Connection"), (name: "radio", type: "SimulatedRadio"),
         (name: "kernel", type: "SimulatedKernel"), (name: "thermometer", type: "SimulatedPeripheral"),
+        (name: "firmware", type: "[UInt8]"),
     ]
 
     /// The command to run after changing a page.

@@ -27,7 +27,8 @@ import Testing
 
     @Test(arguments: [
         ("ble sc", ["scan"]), ("ble bonds rem", ["remove"]), ("ble scan --simulate -i ", ["hci0"]),
-        ("ble serve ", ["battery", "bench", "heart-rate", "lamp.json"]), ("ble scan --trace no", ["notes.txt"]),
+        ("ble serve ", ["battery", "bench", "firmware", "heart-rate", "lamp.json"]),
+        ("ble scan --trace no", ["notes.txt"]),
         ("ble params --phy ", ["1m", "2m", "coded"]), ("ble params --use l", ["low-power"]),
         ("ble advertise --extended c", ["coded"]),
         ("ble scan -n ", []), ("ble read --format u3", ["u32"]),

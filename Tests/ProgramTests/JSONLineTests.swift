@@ -15,7 +15,7 @@ import Testing
             ("ble", ["exec", "connect; read 2A19; disconnect"]), ("ble", ["params"]),
             ("ble", ["params", "--defaults"]),
             ("ble", ["bench", "--count", "1"]), ("ble", ["bench", "-n", "Pulse-Z1", "--count", "1"]),
-            ("ble", ["serve", "bench", "--once"]),
+            ("ble", ["serve", "bench", "--once"]), ("ble", ["serve", "firmware", "--once"]), ("ble", ["update"]),
             ("ble", ["advertise", "-n", "hello", "--for", "1"]), ("ble", ["serve", "battery", "--once"]),
             ("ble", ["advertise", "--clear"]), ("ble", ["oob"]), ("ble", ["adapters"]), ("ble", ["power", "on"]),
             ("ble", ["power", "off"]),

@@ -47,6 +47,10 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let cancelled = Code(rawValue: "cancelled")
         /// The peer refused an attribute request; ``BluetoothError/cause`` has its code.
         public static let attributeProtocol = Code(rawValue: "attributeProtocol")
+        /// The peer refused a request of a protocol above the attribute protocol; ``BluetoothError/cause`` has its status.
+        public static let refused = Code(rawValue: "refused")
+        /// The peer's bytes have no meaning in the format of their characteristic; the message names the field.
+        public static let malformedValue = Code(rawValue: "malformedValue")
         /// The peer's attributes have changed since they were discovered.
         public static let attributesChanged = Code(rawValue: "attributesChanged")
         /// The peer has not subscribed to the characteristic.
@@ -189,7 +193,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
     /// | 69 | no usable adapter: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.busy` |
     /// | 74 | the link or a file: `.connectionFailed`, `.linkLimitReached`, `.disconnected`, `.overflow`, `.storageFailed` |
     /// | 75 | `.timedOut` |
-    /// | 76 | the device: `.attributeProtocol`, `.protocolViolation`, `.unsupported`, `.pairingFailed` |
+    /// | 76 | the device: `.attributeProtocol`, `.protocolViolation`, `.malformedValue`, `.refused`, `.unsupported`, `.pairingFailed` |
     /// | 77 | `.notPermitted` |
     /// | 130 | `.cancelled`, as after Ctrl-C |
     /// | 1 | anything else |
@@ -201,7 +205,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
         case .pairingFailed where pairingFailure == .ownedByDaemon: 69
         case .connectionFailed, .linkLimitReached, .disconnected, .overflow, .storageFailed: 74
         case .timedOut: 75
-        case .attributeProtocol, .protocolViolation, .unsupported, .pairingFailed: 76
+        case .attributeProtocol, .protocolViolation, .malformedValue, .refused, .unsupported, .pairingFailed: 76
         case .notPermitted: 77
         case .cancelled: 130
         default: 1

@@ -2,11 +2,6 @@ import BluetoothHost
 import BluetoothLE
 import BluetoothPrimitives
 
-extension BluetoothError.Code {
-    /// The bytes of a device have no meaning in the format of their characteristic; the message names the field.
-    public static let malformedValue = BluetoothError.Code(rawValue: "malformedValue")
-}
-
 extension Connection {
     /// Reads the value of a characteristic: `try await connection.read(.batteryLevel)`.
     /// - Parameters:

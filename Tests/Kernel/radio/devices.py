@@ -4,6 +4,7 @@ import asyncio
 import logging
 import struct
 
+import firmware
 from band import Air
 from bumble import att
 from bumble.core import AdvertisingData as AD
@@ -381,6 +382,42 @@ class Big(Peripheral):
             yield Service(UUID.from_16_bits(0xB000 + s) if s % 2 else UUID(f'5E{s:02X}0000-1234-5678-9ABC-DEF012345678'), members)
 
 
+class Updatable(Peripheral):
+    """Takes firmware, and ends its link after the message with the number lose=N."""
+
+    default_name = 'updatable'
+
+    def services(self):
+        self.server, self.back = firmware.Server(self.o.int('buffer', 512)), asyncio.Queue()
+        self.messages = C(firmware.MESSAGES, P.NOTIFY | P.WRITE_WITHOUT_RESPONSE, C.WRITEABLE,
+                          CharacteristicValue(read=unreadable, write=lambda _, value: self.back.put_nowait(bytes(value))))
+        self.answering = asyncio.create_task(self.answer())
+        return [Service(firmware.SERVICE, [self.messages])]
+
+    def connected(self, _connection): self.server.connected()
+
+    async def answer(self):
+        while True:
+            response, restarts = self.server.receive(await self.back.get())
+            if response is None:
+                continue
+            if self.server.chunks == self.o.int('lose'):
+                self.server.chunks += 1
+                await self.link.disconnect()
+                continue
+            length = self.link.att_mtu - 3
+            for start in range(0, len(response), length):
+                await self.notify(self.messages, response[start:start + length])
+            if restarts:
+                await self.link.disconnect()
+
+    async def call(self, what):
+        if what != 'state':
+            raise ValueError(what)
+        server = self.server
+        return f'{len(server.image)} {server.uploads} {int(server.tested)} {server.resets}'
+
+
 def refuse(code):
     """A value whose reads and writes are refused with this ATT error."""
     def refused(*_):
@@ -514,6 +551,7 @@ class Central(Hosted):
                 values, self.values[:] = ','.join(v.hex() for v in self.values), []
                 return values
             case ['close']: return await self.link.disconnect()
+            case ['update', path]: return '%s %d' % await firmware.update(self.link, open(path, 'rb').read())
         raise ValueError(what)
 
     async def write_long(self, handle, data):
@@ -594,7 +632,7 @@ class Extended(Simple):
 
 KINDS = {'linble': Linble, 'echo': Echo, 'big': Big, 'secure': Secure, 'refuser': Refuser, 'dropper': Dropper,
          'vanisher': Vanisher, 'mute': Simple, 'flood': Flood, 'channel': Channel, 'gatt': Gatt, 'central': Central,
-         'extended': Extended}
+         'extended': Extended, 'updatable': Updatable}
 
 
 def devices(text, band, rng):

@@ -26,6 +26,8 @@ DEVICE is  KIND[:option=value,...]  with KIND one of
             descriptors, values of all critical lengths, every property, refusals, Service Changed;
             hanging=1 adds a value whose reads are never answered
   extended  uses only extended advertising, non-connectable: its name and size=N (600) bytes in total, on set 3
+  updatable takes firmware by the Simple Management Protocol: buffer=N (512) bytes a message; lose=N ends its link after the
+            N-th message of an upload
   central   driven through the control socket; pair=, sc=, passkey= as for secure
 Devices with attributes accept  hash=msb: the Database Hash most significant byte first;
   wrong=zero|own|next|end: a value handle of 0, of its own declaration or in the next service; the last service ends too early
@@ -59,8 +61,10 @@ Addresses are generated from --seed by default, and thus the same in every run.
   count NAME                 the number of bytes written to an echo
   call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX
             | command UUID HEX | long UUID HEX | subscribe UUID | confirm UUID | unsubscribe UUID | got | close
-                             an action of a central; a command has no response, a long write uses prepared writes,
-                             confirm requests indications
+            | update FILE    an action of a central; a command has no response, a long write uses prepared writes,
+                             confirm requests indications; update uses smpclient
+  call NAME state            the bytes that an updatable device has, the uploads that have begun, 1 if the image is tested,
+                             the restarts
   pairing NAME yes | no | never | enter NUMBER | shown | forget    the answers of the device's user from now on, the number
                              entered, the number displayed; forget deletes all keys
   pairing NAME oob [HEX] | no-oob    it makes out-of-band data, and answers with them as AD structures; it receives such
