@@ -31,7 +31,7 @@ public final class AdvertisingSet: Sendable {
     public var transmitPower: Int? { record.parameters.withLock { $0.transmitPower } }
 
     /// The kernel's number of the advertising instance, as other tools show it; nil while there is none.
-    package var instance: UInt8? { record.parameters.withLock { $0.instance } }
+    public var instance: UInt8? { record.parameters.withLock { $0.instance } }
 
     /// The current state of the advertising set.
     public var state: AdvertisingState { record.state.value }
