@@ -45,7 +45,7 @@ public struct LinkOptions: ParsableArguments, Sendable {
         help: ArgumentHelp(
             "The ATT_MTU to request, 23 to 517 (default: 517); 23 skips the exchange, for a device that does not respond to it.",
             valueName: "bytes"))
-    public var mtu: UInt16?
+    public var mtu: Int?
 
     /// The defaults.
     public init() {}
@@ -93,12 +93,12 @@ public struct RequestedSettings: Hashable, Sendable {
     /// The data length in bytes.
     public var dataLength: Int?
     /// The ATT_MTU to offer, 23 to 517 bytes.
-    public var maximumTransmissionUnit: UInt16?
+    public var maximumTransmissionUnit: Int?
 
     /// Settings, of which nil leaves one as it is.
     public init(
         use: ConnectionUse? = nil, parameters: ConnectionParameterRequest? = nil, phys: LEPHYSet? = nil,
-        dataLength: Int? = nil, maximumTransmissionUnit: UInt16? = nil
+        dataLength: Int? = nil, maximumTransmissionUnit: Int? = nil
     ) {
         (self.use, self.parameters, self.phys, self.dataLength) = (use, parameters, phys, dataLength)
         self.maximumTransmissionUnit = maximumTransmissionUnit

@@ -34,7 +34,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
 
     /// The ATT_MTU to request.
     @Option(help: "The ATT_MTU to request, 23 to 517, such as 185.")
-    public var mtu: UInt16 = 517
+    public var mtu = 517
 
     /// The maximum length of one write.
     @Option(

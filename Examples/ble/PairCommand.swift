@@ -107,7 +107,7 @@ extension Console {
             "paired", "paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")",
             [
                 ("address", .string("\(peer)")), ("addressType", .string("\(peer.kind)")),
-                ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
+                ("security", .string("\(security.level)")), ("keySize", .integer(security.keySize)),
                 ("bonded", .bool(outcome.isBonded)),
             ])
     }

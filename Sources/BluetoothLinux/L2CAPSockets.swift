@@ -111,7 +111,7 @@ extension FileDescriptor {
     func security() throws(KernelError) -> LinkSecurity {
         let security = try get(.security, into: bt_security())
         // Level 0 means service discovery without security; levels above 4 are not defined.
-        return LinkSecurity(level: SecurityLevel(rawValue: security.level) ?? .low, keySize: security.key_size)
+        return LinkSecurity(level: SecurityLevel(rawValue: security.level) ?? .low, keySize: Int(security.key_size))
     }
 
     func setSecurity(_ level: SecurityLevel) throws(KernelError) {

@@ -87,7 +87,7 @@ public struct UARTOptions: Sendable {
     /// The number of attempts, each beginning with scanning; values below one count as one.
     public var attempts: Int
     /// The ATT_MTU to request, 23 to 517.
-    public var maximumTransmissionUnit: UInt16
+    public var maximumTransmissionUnit: Int
     /// The maximum size of a write in bytes; nil leaves it to the ATT_MTU and the profile.
     public var maximumChunkLength: Int?
     /// The pacing of sent bytes.
@@ -112,7 +112,7 @@ public struct UARTOptions: Sendable {
     public init(
         profiles: [UARTProfile] = [.linble], scanTimeout: Duration? = .seconds(10),
         connectTimeout: Duration? = .seconds(7), stepTimeout: Duration? = .seconds(5), attempts: Int = 3,
-        maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .automatic,
+        maximumTransmissionUnit: Int = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .automatic,
         receiveCapacity: Int = 65_536, adaptsToTraffic: Bool = true, phys: LEPHYSet? = nil,
         security: SecurityOptions = SecurityOptions()
     ) {

@@ -19,7 +19,7 @@ public struct UARTServerOptions: Sendable {
         set { security = newValue ? max(security, .medium) : .low }
     }
     /// The ATT_MTU to accept, 23 to 517.
-    public var maximumTransmissionUnit: UInt16
+    public var maximumTransmissionUnit: Int
     /// The maximum size of a notification's value in bytes; nil leaves it to the ATT_MTU.
     public var maximumChunkLength: Int?
     /// The pacing of bytes sent to each central.
@@ -35,7 +35,7 @@ public struct UARTServerOptions: Sendable {
     /// Creates options of a LINBLE, but for any number of centrals.
     public init(
         name: String = "LINBLE-Z1", profile: UARTProfile = .linble, requiresEncryption: Bool = false,
-        maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .unlimited,
+        maximumTransmissionUnit: Int = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .unlimited,
         receiveCapacity: Int = 262_144, isExclusive: Bool = false,
         advertising: AdvertisingOptions = AdvertisingOptions(whenAdapterUnavailable: .resume),
         security: SecurityLevel = .low, minimumKeySize: Int? = nil

@@ -299,8 +299,8 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test(arguments: [(5, 23), (100, 100), (.max, 517)] as [(UInt16, UInt16)])
-    func theReceiveMTUIsClamped(_ mtu: UInt16, _ receiveMTU: UInt16) async throws {
+    @Test(arguments: [(-1, 23), (5, 23), (100, 100), (.max, 517)] as [(Int, UInt16)])
+    func theReceiveMTUIsClamped(_ mtu: Int, _ receiveMTU: UInt16) async throws {
         try await Fixture.withPeripheral { _, adapter, peripheral in
             var options = ConnectionOptions()
             options.maximumTransmissionUnit = mtu
@@ -310,8 +310,9 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test(arguments: [(5, "1700", 23), (517, "0502", 100), (.max, "0502", 100)] as [(UInt16, String, Int)])
-    func theOfferedMTUIsClamped(_ mtu: UInt16, _ offered: String, _ agreed: Int) async throws {
+    @Test(
+        arguments: [(-1, "1700", 23), (5, "1700", 23), (517, "0502", 100), (.max, "0502", 100)] as [(Int, String, Int)])
+    func theOfferedMTUIsClamped(_ mtu: Int, _ offered: String, _ agreed: Int) async throws {
         try await withConnection(Exchange("02 \(offered)", "03 6400")) { connection, socket in
             try await connection.exchangeMTU(offering: mtu)
             #expect(await connection.maximumTransmissionUnit == agreed)

@@ -29,7 +29,7 @@ import BluetoothLE
 
     /// Runs `body` on a link to a peripheral with the given server.
     private static func connected(
-        mtu: UInt16 = 517, _ body: @escaping @Sendable (Connection) async throws -> Void
+        mtu: Int = 517, _ body: @escaping @Sendable (Connection) async throws -> Void
     ) async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try makeServer())
@@ -42,8 +42,8 @@ import BluetoothLE
         }
     }
 
-    @Test("included services are part of the tree", arguments: [23, 247] as [UInt16])
-    func tree(mtu: UInt16) async throws {
+    @Test("included services are part of the tree", arguments: [23, 247])
+    func tree(mtu: Int) async throws {
         try await Self.connected(mtu: mtu) { connection in
             let services = try await connection.discover()
             #expect(services.map(\.uuid) == [0x1812, 0x180F, Self.long])

@@ -6,12 +6,12 @@ import Testing
 @testable import LINBLE
 
 @Suite(.timeLimit(.minutes(2))) struct UARTServerTests {
-    @Test(arguments: [23, 60, 247, 517] as [UInt16])
-    func everythingComesBackFromALoopback(mtu: UInt16) async throws {
+    @Test(arguments: [23, 60, 247, 517])
+    func everythingComesBackFromALoopback(mtu: Int) async throws {
         try await ServerFixture.run { fixture in
             let uart = try await fixture.open(0, UARTOptions(maximumTransmissionUnit: mtu))
             #expect(uart.profile == .linble)
-            #expect(await uart.connection.maximumTransmissionUnit == Int(mtu))
+            #expect(await uart.connection.maximumTransmissionUnit == mtu)
             let bytes = pattern(102_400)
             async let sending: Void = uart.send(bytes)
             #expect(try await uart.read(bytes.count) == bytes)

@@ -41,7 +41,7 @@ import Testing
 
     /// Serves on one machine, and runs `body` with the link of another and what it has to measure.
     private func withLink(
-        maximumTransmissionUnit: UInt16 = 517,
+        maximumTransmissionUnit: Int = 517,
         _ body: @escaping @Sendable (Connection, BenchmarkRun, SimulatedRadio, Adapter) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio()
@@ -87,7 +87,7 @@ import Testing
         )
     }
 
-    @Test(arguments: [23, 517] as [UInt16]) func anIntactLinkLosesNothing(_ mtu: UInt16) async throws {
+    @Test(arguments: [23, 517]) func anIntactLinkLosesNothing(_ mtu: Int) async throws {
         try await withLink(maximumTransmissionUnit: mtu) { connection, run, _, _ in
             let (latencies, throughputs, failure) = try await results(of: run, on: connection)
             #expect(failure == nil)

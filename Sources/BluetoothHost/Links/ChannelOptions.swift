@@ -6,9 +6,9 @@ public struct ChannelOptions: Hashable, Sendable {
     /// The time limit until the channel is open, including the link and pairing where they are needed; nil for none. A
     /// listener ignores it.
     public var timeout: Duration?
-    /// The largest SDU to receive: 23 to 65 535 bytes, with ``L2CAPFlowControl/enhancedCreditBased`` at least 64. A
-    /// smaller value is raised to the minimum.
-    public var maximumTransmissionUnit: UInt16
+    /// The largest SDU to receive: 23 to 65 535 bytes, with ``L2CAPFlowControl/enhancedCreditBased`` at least 64.
+    /// Other values are clamped.
+    public var maximumTransmissionUnit: Int
     /// The flow control mode; a peer accepts one of the two or both.
     public var flowControl: L2CAPFlowControl
     /// The security level required of the link: a link below it is paired automatically; nil leaves the link as it is.
@@ -25,7 +25,7 @@ public struct ChannelOptions: Hashable, Sendable {
     /// Creates options with the usual defaults: 30 s, SDUs of up to 2048 bytes, LE credit based flow control, no
     /// security requirement.
     public init(
-        timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 2048,
+        timeout: Duration? = .seconds(30), maximumTransmissionUnit: Int = 2048,
         flowControl: L2CAPFlowControl = .leCreditBased, security: SecurityLevel? = nil, sendBuffer: Int? = nil,
         receiveBuffer: Int? = nil
     ) {
@@ -47,9 +47,10 @@ extension L2CAPChannel {
 extension ChannelOptions {
     /// The socket options.
     package var socketOptions: L2CAPOptions {
-        let smallest: UInt16 = flowControl == .enhancedCreditBased ? 64 : 23
+        let smallest = flowControl == .enhancedCreditBased ? 64 : 23
         return L2CAPOptions(
-            security: security, receiveMTU: max(smallest, maximumTransmissionUnit), sendBuffer: sendBuffer,
+            security: security, receiveMTU: UInt16(clamping: max(smallest, maximumTransmissionUnit)),
+            sendBuffer: sendBuffer,
             receiveBuffer: receiveBuffer, flowControl: flowControl)
     }
 }

@@ -19,7 +19,7 @@ extension Connection {
     ///
     /// Permitted once per link; ``Central/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
     /// bytes, and at most ``ConnectionOptions/maximumTransmissionUnit``; other values are clamped.
-    public nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = .seconds(300))
+    public nonisolated(nonsending) func exchangeMTU(offering mtu: Int, timeout: Duration? = .seconds(300))
         async throws(BluetoothError)
     {
         try await core { (link) async throws(BluetoothError) in

@@ -5,7 +5,7 @@ import BluetoothSockets
 /// The options of incoming connections.
 public struct IncomingConnectionOptions: Hashable, Sendable {
     /// The ATT_MTU to offer, 23 to 517 bytes. The peer begins the exchange.
-    public var maximumTransmissionUnit: UInt16
+    public var maximumTransmissionUnit: Int
     /// The number of enhanced bearers (EATT) that each device may open in addition to the link's own bearer, so that
     /// its requests need not wait for each other; bearers beyond it are closed at once. Their links must be encrypted.
     ///
@@ -26,7 +26,7 @@ public struct IncomingConnectionOptions: Hashable, Sendable {
     /// Creates options with the defaults: an ATT_MTU of 517, no enhanced bearers, 64 waiting connections, no security
     /// level, 1 MiB to receive into.
     public init(
-        maximumTransmissionUnit: UInt16 = 517, enhancedBearers: Int = 0, bufferCapacity: Int = 64,
+        maximumTransmissionUnit: Int = 517, enhancedBearers: Int = 0, bufferCapacity: Int = 64,
         security: SecurityOptions = SecurityOptions(), sendBuffer: Int? = nil, receiveBuffer: Int? = 1 << 20
     ) {
         self.enhancedBearers = enhancedBearers

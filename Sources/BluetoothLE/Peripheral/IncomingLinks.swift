@@ -174,7 +174,8 @@ final class IncomingLinks {
         _ channel: any HostChannel, for links: AcceptedLinks?, _ options: IncomingConnectionOptions
     ) -> any ChannelReceiver {
         let connection = maker.makeConnection(
-            to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security)
+            to: channel.peer, as: .peripheral, receiveMTU: UInt16(clamping: options.maximumTransmissionUnit),
+            options.security)
         let keeper = links?.kept ?? unclaimedConnections
         let receiver = connection.core.value.accept(channel, keptBy: keeper)
         // A link that has already ended would stay.
@@ -188,7 +189,8 @@ final class IncomingLinks {
         _ listener: Listener<Connection>, _ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
         try listener.listen(
-            .enhancedBearer, by: channels, .enhancedBearer(receiveMTU: options.maximumTransmissionUnit), operation
+            .enhancedBearer, by: channels,
+            .enhancedBearer(receiveMTU: UInt16(clamping: options.maximumTransmissionUnit)), operation
         ) { [registry] channel in
             // The newest link to a device is the one that is up; see ``LinkRegistry``.
             let link = registry.all.last {

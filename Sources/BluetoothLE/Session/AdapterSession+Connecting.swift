@@ -232,7 +232,8 @@ extension AdapterSession {
             for: request.peer, timeout: request.remaining(at: loop.now))
         defer { scheduler.endTurn(turn) }
         let connection = linkMaker.makeConnection(
-            to: request.peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.security)
+            to: request.peer, as: .central, receiveMTU: UInt16(clamping: options.maximumTransmissionUnit),
+            options.security)
         scheduler.begin(turn, connection.core.value)
         try await connection.core.value.open(request)
         return connection

@@ -18,10 +18,10 @@ public struct LinkSecurity: Hashable, Sendable {
     /// The current security level.
     public var level: SecurityLevel
     /// The size of the encryption key in bytes, 7 to 16; 0 without encryption.
-    public var keySize: UInt8
+    public var keySize: Int
 
     /// The given level and key size.
-    public init(level: SecurityLevel, keySize: UInt8) {
+    public init(level: SecurityLevel, keySize: Int) {
         self.level = level
         self.keySize = keySize
     }

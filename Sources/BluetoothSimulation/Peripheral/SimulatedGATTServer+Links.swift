@@ -17,7 +17,7 @@ extension SimulatedGATTServer {
         let isBonded = link.isBonded
         state.withLock { state in
             state.sessions[link.identifier]?.core.server.security = BearerSecurity(
-                isEncrypted: security.isEncrypted, encryptionKeySize: Int(security.keySize),
+                isEncrypted: security.isEncrypted, encryptionKeySize: security.keySize,
                 isAuthenticated: security.isAuthenticated, hasLongTermKey: security.isEncrypted, isBonded: isBonded)
         }
     }

@@ -267,7 +267,7 @@ final class Pairing {
             guard state == .finishing else { return }
             state = .over
             timer?.cancel()
-            initiator.link.security = LinkSecurity(level: key.kind.level, keySize: keySize)
+            initiator.link.security = LinkSecurity(level: key.kind.level, keySize: Int(keySize))
             initiator.party?.ended(self, .paired(keys), on: initiator)
             responder.party?.ended(self, .paired(keys), on: responder)
             for end in initiator.link.ends { end.receive(.changed(.security)) }

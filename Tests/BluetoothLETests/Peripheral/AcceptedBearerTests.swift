@@ -8,7 +8,7 @@ import Testing
 /// Enhanced bearers that devices open to this machine (Core Vol 3 Part G §5.3, Part F §3.2.11).
 @Suite struct AcceptedBearerTests {
     private static func run(
-        bearers: Int = 3, centrals: Int = 1, mtu: UInt16 = 517, handlers: AttributeHandlers = AttributeHandlers(),
+        bearers: Int = 3, centrals: Int = 1, mtu: Int = 517, handlers: AttributeHandlers = AttributeHandlers(),
         _ body: @escaping @Sendable (PeripheralFixture, PublishedServices, IncomingConnections) async throws -> Void
     ) async throws {
         try await PeripheralFixture.run(centrals: centrals) { fixture in

@@ -23,7 +23,7 @@ import Testing
             let peer = fixture.peripheral.address
             let connection = try await fixture.adapter.connect(to: peer, options: Self.options(minimum))
             let outcome = try await connection.pair()
-            #expect(outcome.security == LinkSecurity(level: .medium, keySize: size))
+            #expect(outcome.security == LinkSecurity(level: .medium, keySize: Int(size)))
             #expect(try await connection.security() == outcome.security)
             #expect(await fixture.adapter.bonds().map(\.encryptionKeySize) == [Int(size)])
             try await fixture.end(connection)

@@ -104,11 +104,12 @@ extension Link {
         }
     }
 
-    nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration?)
+    nonisolated(nonsending) func exchangeMTU(offering mtu: Int, timeout: Duration?)
         async throws(BluetoothError)
     {
         let agreed = try await perform(
-            MTUExchange(offering: min(mtu, configuration.receiveMTU)), "exchange MTU", requestLength: .max,
+            MTUExchange(offering: min(UInt16(clamping: mtu), configuration.receiveMTU)), "exchange MTU",
+            requestLength: .max,
             timeout: timeout)
         try bearer(for: .init("exchange MTU", peer: peer)).mtu = agreed
     }

@@ -255,7 +255,7 @@ extension Link {
         }
         // A bond that was removed meanwhile confirms nothing.
         if !result.isPaired, bond?.mayHaveEncrypted(result.security, isCentral: role == .central) == true {
-            if Int(result.security.keySize) < NewBondKey.defaultMinimumSize {
+            if result.security.keySize < NewBondKey.defaultMinimumSize {
                 log.notice(
                     "the key of the bond has \(result.security.keySize) bytes only", metadata: ["peer": "\(peer)"])
             }

@@ -7,7 +7,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// for none.
     public var timeout: Duration?
     /// The ATT_MTU to offer, 23 to 517 bytes; with 23 nothing is exchanged, for devices that do not answer the exchange.
-    public var maximumTransmissionUnit: UInt16
+    public var maximumTransmissionUnit: Int
     /// The number of attempts if the link fails to be established.
     public var attempts: Int
     /// Whether to wait for an adapter that is off, blocked or absent, within ``timeout``, instead of failing at once.
@@ -75,7 +75,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, the host's link
     /// parameters, 1 MiB to receive into.
     public init(
-        timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
+        timeout: Duration? = .seconds(30), maximumTransmissionUnit: Int = 517, attempts: Int = 3,
         waitsForAdapter: Bool = false, slotTimeout: Duration? = .zero, enhancedBearers: Int = 0,
         security: SecurityOptions = SecurityOptions(), parameters: ConnectionParameterRequest? = nil,
         phys: LEPHYSet? = nil, dataLength: Int? = nil, use: ConnectionUse? = nil, sendBuffer: Int? = nil,

@@ -131,7 +131,7 @@ final class LinkProtection {
     private nonisolated(nonsending) func checkKeySize(
         of result: SecurityRaiseResult, _ link: Link, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        let size = Int(result.security.keySize)
+        let size = result.security.keySize
         let minimum = result.isPaired ? link.minimumNewKeySize : link.minimumKeySize
         guard result.security.isEncrypted, size < minimum else { return }
         // The host reports the key after the encryption; it is refused and removed while the link is up.

@@ -96,7 +96,7 @@ extension Link {
                 isAuthenticated: bond?.isAuthenticated == true, hasLongTermKey: bond?.longTermKeys.isEmpty == false)
         }
         return BearerSecurity(
-            isEncrypted: true, encryptionKeySize: Int(security.keySize), isAuthenticated: security.isAuthenticated,
+            isEncrypted: true, encryptionKeySize: security.keySize, isAuthenticated: security.isAuthenticated,
             hasLongTermKey: true, isBonded: bondedPeer.isBonded(self))
     }
 
@@ -104,7 +104,7 @@ extension Link {
     private var securityReportedFirst: LinkSecurity? {
         guard let security = try? security() else { return nil }
         guard !security.isEncrypted, let size = mainBearer?.peerClient.reportedKeySize else { return security }
-        return LinkSecurity(level: .medium, keySize: UInt8(clamping: size))
+        return LinkSecurity(level: .medium, keySize: size)
     }
 
     /// Returns whether the client is bonded, after the keys of its pairing have arrived.

@@ -74,7 +74,7 @@ struct Link {
             benchmarking: {
                 here.set($0); return sockets.first
             }, to: sockets.first.peer, on: kernel.loop)
-        try await client.exchangeMTU(offering: mtu)
+        try await client.exchangeMTU(offering: Int(mtu))
         return Link(client: client, peer: peer)
     }
 }
