@@ -43,7 +43,7 @@ enum CharacteristicFormat: Sendable {
         }
     }
 
-    private static let all = [devices, environment, bodies, sports].reduce(into: [:]) { all, table in
+    private static let all = [devices, bodies, location].reduce(into: [:]) { all, table in
         all.merge(table) { first, _ in first }
     }
 
@@ -69,27 +69,16 @@ extension CharacteristicFormat {
         7: "Sunday",
     ]
 
-    /// GAP, GATT, the Current Time, Alert, HID and Scan Parameters services.
+    /// GAP, GATT, the Alert, HID and Scan Parameters services, and times.
     static let devices: [UInt16: CharacteristicFormat] = [
         0x2A00: .text,
         0x2A01: .custom(appearance),
         0x2A02: .names([0: "privacy off", 1: "privacy on"]),
         0x2A04: .custom(preferredParameters),
         0x2A05: .custom(handleRange),
-        0x2A06: .names([0: "no alert", 1: "mild alert", 2: "high alert"]),
-        0x2A07: .number(.i8, .one, "dBm"),
         0x2A08: .layout(ValueLayout(.dateTime())),
         0x2A09: .names(weekdays),
         0x2A0A: .layout(ValueLayout(.dateTime(), .names("day", weekdays))),
-        0x2A0F: .custom(localTime),
-        0x2A14: .layout(
-            ValueLayout(
-                .names("source", timeSources), .number("accuracy", .u8, .times(125, ten: -3), "s"),
-                .number("days since update", .u8), .number("hours since update", .u8))),
-        0x2A2B: .layout(
-            ValueLayout(
-                .dateTime(), .names("day", weekdays), .number("fractions", .u8, .over(256, digits: 3), "s"),
-                .bits("adjusted by", 1, [0: "manual update", 1: "reference update", 2: "time zone", 3: "DST"]))),
         0x2A3F: .bits(1, [0: "ringer", 1: "vibration", 2: "display alert"]),
         0x2A41: .names([0: "silent", 1: "normal"]),
         0x2A4A: .custom(hidInformation),
@@ -100,11 +89,6 @@ extension CharacteristicFormat {
         0x2AC9: .names([0: "resolvable private addresses only"]),
         0x2B29: .bits(1, [0: "robust caching", 1: "enhanced ATT bearer", 2: "multiple value notifications"]),
         0x2B3A: .bits(1, [0: "enhanced ATT bearer"]),
-    ]
-
-    private static let timeSources: [UInt8: String] = [
-        0: "unknown", 1: "network time protocol", 2: "GPS", 3: "radio time signal", 4: "manual", 5: "atomic clock",
-        6: "cellular network",
     ]
 
     private static func appearance(_ value: [UInt8]) -> DecodedValue? {
@@ -129,16 +113,6 @@ extension CharacteristicFormat {
         guard var decoded = layout.decode(value) else { return nil }
         decoded.summary = "\(decoded.parts[0].text) to \(decoded.parts[1].text)"
         return decoded
-    }
-
-    // Quarters of an hour; −128 is unknown.
-    private static func localTime(_ value: [UInt8]) -> DecodedValue? {
-        let offsets: [UInt8: String] = [
-            0: "standard time", 2: "DST +0:30", 4: "DST +1:00", 8: "DST +2:00", 255: "DST unknown",
-        ]
-        return ValueLayout(
-            .number("time zone", .i8, .times(15), "min", unknown: 0x80), .names("offset", offsets)
-        ).decode(value)
     }
 
     private static func hidInformation(_ value: [UInt8]) -> DecodedValue? {
