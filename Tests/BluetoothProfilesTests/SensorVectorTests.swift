@@ -171,12 +171,6 @@ private let others: [String: Reference] = [
             "days_since_update": $0.days.map(Double.init), "hours_since_update": $0.hours.map(Double.init),
         ]
     },
-    "time_with_dst": Reference(.timeWithDST) { value in
-        fields(of: value.time).merging(["dst_offset": Double(value.offset.rawValue)]) { first, _ in first }
-    },
-    "time_update_state": Reference(.timeUpdateState) {
-        ["current_state": number($0.isPending), "result": Double($0.result.rawValue)]
-    },
     "alert_level": .code(.linkLossAlertLevel), "tx_power_level": .number(.txPowerLevel),
 ]
 

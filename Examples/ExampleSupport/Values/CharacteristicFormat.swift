@@ -43,7 +43,7 @@ enum CharacteristicFormat: Sendable {
         }
     }
 
-    private static let all = [devices, bodies, location].reduce(into: [:]) { all, table in
+    private static let all = [devices, bodies, sports].reduce(into: [:]) { all, table in
         all.merge(table) { first, _ in first }
     }
 
@@ -69,7 +69,7 @@ extension CharacteristicFormat {
         7: "Sunday",
     ]
 
-    /// GAP, GATT, the Alert, HID and Scan Parameters services, and times.
+    /// GAP, GATT, the Alert, HID and Scan Parameters services.
     static let devices: [UInt16: CharacteristicFormat] = [
         0x2A00: .text,
         0x2A01: .custom(appearance),

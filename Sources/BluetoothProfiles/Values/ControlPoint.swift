@@ -124,21 +124,13 @@ extension Connection {
 extension Characteristic where Value: ControlPointMessage {
     /// A control point: written with a request, indicated with the response.
     static func controlPoint(_ uuid: BluetoothUUID, in service: BluetoothUUID) -> Self {
-        Characteristic(
+        Self(
             uuid, in: service, properties: [.write, .indicate], initial: Value(opcode: 0, parameter: [])
         ) { (value, fields) throws(MalformedValue) in
-            var code = ControlPointCode(rawValue: value.opcode)
-            try fields.code("op code", &code)
-            value.opcode = code.rawValue
+            try fields.identifier("op code", &value.opcode)
             fields.remainder("parameter", &value.parameter)
         }
     }
-}
-
-/// An op code as a field.
-private struct ControlPointCode: RawRepresentable, CustomStringConvertible {
-    var rawValue: UInt8
-    var description: String { "0x" + hexadecimal(rawValue, digits: 2) }
 }
 
 // MARK: The location of a sensor
@@ -196,6 +188,21 @@ public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomString
     public var description: String { name(of: rawValue, in: Self.names) }
 }
 
+extension Characteristic where Value == SensorLocation {
+    /// Sensor Location of the Cycling Speed and Cadence service.
+    public static var cyclingSensorLocation: Self {
+        Self(.sensorLocation, in: .cyclingSpeedAndCadence, initial: .other)
+    }
+
+    /// Sensor Location of the Cycling Power service.
+    public static var cyclingPowerSensorLocation: Self { Self(.sensorLocation, in: .cyclingPower, initial: .other) }
+
+    /// Sensor Location of the Running Speed and Cadence service.
+    public static var runningSensorLocation: Self {
+        Self(.sensorLocation, in: .runningSpeedAndCadence, initial: .other)
+    }
+}
+
 // MARK: SC Control Point
 
 /// A message of the SC Control Point of the cycling and the running sensors.
@@ -209,8 +216,7 @@ public struct SCControlPoint: ControlPointMessage {
 
     /// A message.
     public init(opcode: UInt8, parameter: [UInt8] = []) {
-        self.opcode = opcode
-        self.parameter = parameter
+        (self.opcode, self.parameter) = (opcode, parameter)
     }
 }
 

@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 
-// Current Time Service 1.1, Reference Time Update Service 1.0 and Next DST Change Service 1.0.
+// Current Time Service 1.1.
 
 /// The time of a clock, and why it was adjusted (Current Time).
 public struct CurrentTime: Hashable, Sendable {
@@ -40,10 +40,7 @@ public struct CurrentTime: Hashable, Sendable {
     public init(
         _ time: DateTime, dayOfWeek: DayOfWeek = .unknown, fraction: Double = 0, adjustments: Adjustments = []
     ) {
-        self.time = time
-        self.dayOfWeek = dayOfWeek
-        self.fraction = fraction
-        self.adjustments = adjustments
+        (self.time, self.dayOfWeek, self.fraction, self.adjustments) = (time, dayOfWeek, fraction, adjustments)
     }
 
     /// The local time at a number of seconds since 1970.
@@ -157,8 +154,7 @@ public struct LocalTimeInformation: Hashable, Sendable {
 
     /// The relation of a local time to UTC.
     public init(timeZone: Int?, daylightSaving: DSTOffset = .standard) {
-        self.timeZone = timeZone
-        self.daylightSaving = daylightSaving
+        (self.timeZone, self.daylightSaving) = (timeZone, daylightSaving)
     }
 
     /// The minutes by which the local time is ahead of UTC; nil if they are unknown.
@@ -216,84 +212,7 @@ public struct ReferenceTimeInformation: Hashable, Sendable {
 
     /// The source of a clock's time, and the time since the last update.
     public init(_ source: Source, accuracy: Double? = nil, days: Int? = nil, hours: Int? = nil) {
-        self.source = source
-        self.accuracy = accuracy
-        self.days = days
-        self.hours = hours
-    }
-}
-
-/// A request to a reference time update service (Time Update Control Point). An open set.
-public struct TimeUpdateRequest: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The code of the request.
-    public let rawValue: UInt8
-
-    /// The request with this code.
-    public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-    /// Asks the reference for the time.
-    public static let update = Self(rawValue: 1)
-    /// Cancels an update.
-    public static let cancel = Self(rawValue: 2)
-
-    /// The name of the request.
-    public var description: String { name(of: rawValue, in: ["update", "cancel"], from: 1) }
-}
-
-/// The state of a time update (Time Update State).
-public struct TimeUpdateState: Hashable, Sendable {
-    /// The result of an update. An open set.
-    public struct Result: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The code of the result.
-        public let rawValue: UInt8
-
-        /// The result with this code.
-        public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-        /// The update succeeded.
-        public static let success = Self(rawValue: 0)
-        /// A client cancelled the update.
-        public static let cancelled = Self(rawValue: 1)
-        /// The reference was not reached.
-        public static let noConnection = Self(rawValue: 2)
-        /// The reference responded with an error.
-        public static let referenceError = Self(rawValue: 3)
-        /// The reference did not respond in time.
-        public static let timeout = Self(rawValue: 4)
-        /// No update since the start of the device.
-        public static let notAttempted = Self(rawValue: 5)
-
-        private static let names = [
-            "success", "cancelled", "no connection", "error of the reference", "timeout", "not attempted",
-        ]
-
-        /// The name of the result.
-        public var description: String { name(of: rawValue, in: Self.names) }
-    }
-
-    /// Whether an update is pending.
-    public var isPending: Bool
-    /// The result of the last update.
-    public var result: Result
-
-    /// The state of a time update.
-    public init(isPending: Bool, result: Result) {
-        self.isPending = isPending
-        self.result = result
-    }
-}
-
-/// The time of the next change of daylight saving time (Time with DST).
-public struct DSTChange: Hashable, Sendable {
-    /// The local time of the change.
-    public var time: DateTime
-    /// The offset after the change.
-    public var offset: DSTOffset
-
-    /// A change of daylight saving time.
-    public init(_ time: DateTime, offset: DSTOffset) {
-        self.time = time
-        self.offset = offset
+        (self.source, self.accuracy, self.days, self.hours) = (source, accuracy, days, hours)
     }
 }
 
@@ -302,9 +221,9 @@ public struct DSTChange: Hashable, Sendable {
 extension Characteristic where Value == CurrentTime {
     /// Current Time: read, notified when the clock is adjusted, and written by clients that may set the clock.
     public static var currentTime: Self {
-        Characteristic(
+        Self(
             .currentTimeCharacteristic, in: .currentTimeService, properties: [.read, .notify],
-            initial: CurrentTime(DateTime())
+            initial: Value(DateTime())
         ) { (value, fields) throws(MalformedValue) in
             try fields.dateTime(nil, &value.time)
             try fields.code("day", &value.dayOfWeek)
@@ -317,7 +236,7 @@ extension Characteristic where Value == CurrentTime {
 extension Characteristic where Value == LocalTimeInformation {
     /// Local Time Information.
     public static var localTimeInformation: Self {
-        Characteristic(0x2A0F, in: .currentTimeService, initial: LocalTimeInformation(timeZone: nil)) {
+        Self(0x2A0F, in: .currentTimeService, initial: Value(timeZone: nil)) {
             (value, fields) throws(MalformedValue) in
             try fields.number("time zone", &value.timeZone, .i8, .times(15), unit: "min", unknown: 0x80)
             try fields.code("offset", &value.daylightSaving)
@@ -328,7 +247,7 @@ extension Characteristic where Value == LocalTimeInformation {
 extension Characteristic where Value == ReferenceTimeInformation {
     /// Reference Time Information.
     public static var referenceTimeInformation: Self {
-        Characteristic(0x2A14, in: .currentTimeService, initial: ReferenceTimeInformation(.unknown)) {
+        Self(0x2A14, in: .currentTimeService, initial: Value(.unknown)) {
             (value, fields) throws(MalformedValue) in
             try fields.code("source", &value.source)
             try fields.number("accuracy", &value.accuracy, .u8, .times(125, ten: -3), unit: "s", unknown: 255)
@@ -338,42 +257,10 @@ extension Characteristic where Value == ReferenceTimeInformation {
     }
 }
 
-extension Characteristic where Value == TimeUpdateRequest {
-    /// Time Update Control Point of the Reference Time Update service.
-    public static var timeUpdateControlPoint: Self {
-        Characteristic(0x2A16, in: 0x1806, properties: .writeWithoutResponse, initial: .update)
-    }
-}
-
-extension Characteristic where Value == TimeUpdateState {
-    /// Time Update State of the Reference Time Update service.
-    public static var timeUpdateState: Self {
-        Characteristic(0x2A17, in: 0x1806, initial: TimeUpdateState(isPending: false, result: .notAttempted)) {
-            (value, fields) throws(MalformedValue) in
-            var state = value.isPending ? 1 : 0
-            try fields.number("state", &state, .u8)
-            value.isPending = state == 1
-            try fields.code("result", &value.result)
-        }
-    }
-}
-
-extension Characteristic where Value == DSTChange {
-    /// Time with DST of the Next DST Change service.
-    public static var timeWithDST: Self {
-        Characteristic(0x2A11, in: 0x1807, initial: DSTChange(DateTime(), offset: .unknown)) {
-            (value, fields) throws(MalformedValue) in
-            try fields.dateTime(nil, &value.time)
-            try fields.code("offset", &value.offset)
-        }
-    }
-}
-
 extension TypedCharacteristics {
     static var time: [any TypedCharacteristic] {
         [
             Characteristic.currentTime, Characteristic.localTimeInformation, Characteristic.referenceTimeInformation,
-            Characteristic.timeUpdateControlPoint, Characteristic.timeUpdateState, Characteristic.timeWithDST,
         ]
     }
 }

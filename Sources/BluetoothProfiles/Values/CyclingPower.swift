@@ -15,8 +15,7 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
 
         /// The extremes of a revolution.
         public init(maximum: Double, minimum: Double) {
-            self.maximum = maximum
-            self.minimum = minimum
+            (self.maximum, self.minimum) = (maximum, minimum)
         }
     }
 
@@ -29,8 +28,7 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
 
         /// The part of one pedal.
         public init(percent: Double, isLeft: Bool = false) {
-            self.percent = percent
-            self.isLeft = isLeft
+            (self.percent, self.isLeft) = (percent, isLeft)
         }
     }
 
@@ -43,8 +41,7 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
 
         /// A sum of torques.
         public init(newtonMeters: Double, isAtCrank: Bool = false) {
-            self.newtonMeters = newtonMeters
-            self.isAtCrank = isAtCrank
+            (self.newtonMeters, self.isAtCrank) = (newtonMeters, isAtCrank)
         }
     }
 
@@ -70,13 +67,12 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
     public var bottomDeadSpotAngle: Int?
     /// The energy so far in kilojoules; it stays at 65,535.
     public var accumulatedEnergy: Int?
-    /// Whether the sensor asks for a compensation of its offset: see ``ControlPointProcedure/compensateOffset``.
-    public var offsetCompensation: Bool
+    /// Whether the sensor asks for a compensation of its offset: see `compensateOffset` of the control point.
+    public var offsetCompensation = false
 
     /// A measurement of the power in watts; the other fields are absent until they are set.
     public init(power: Int) {
         self.power = power
-        offsetCompensation = false
     }
 
     /// The speed since an earlier measurement, in the unit of `circumference` per second.
@@ -174,11 +170,8 @@ public struct CyclingPowerVector: Hashable, Sendable {
         crank: CyclingRevolutions? = nil, firstAngle: Int? = nil, forces: [Double]? = nil, torques: [Double]? = nil,
         direction: Direction = .unknown
     ) {
-        self.crank = crank
-        self.firstAngle = firstAngle
-        self.forces = forces
-        self.torques = torques
-        self.direction = direction
+        (self.crank, self.firstAngle, self.direction) = (crank, firstAngle, direction)
+        (self.forces, self.torques) = (forces, torques)
     }
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
@@ -282,8 +275,7 @@ public struct CyclingPowerControlPoint: ControlPointMessage {
 
     /// A message.
     public init(opcode: UInt8, parameter: [UInt8] = []) {
-        self.opcode = opcode
-        self.parameter = parameter
+        (self.opcode, self.parameter) = (opcode, parameter)
     }
 }
 
@@ -358,36 +350,26 @@ extension ControlPointProcedure where Message == CyclingPowerControlPoint, Resul
 extension Characteristic where Value == CyclingPowerMeasurement {
     /// Cycling Power Measurement.
     public static var cyclingPowerMeasurement: Self {
-        Characteristic(
+        Self(
             .cyclingPowerMeasurement, in: .cyclingPower, properties: .notify,
-            initial: CyclingPowerMeasurement(power: 0),
-            fields: CyclingPowerMeasurement.code)
+            initial: Value(power: 0), fields: Value.code)
     }
 }
 
 extension Characteristic where Value == CyclingPowerVector {
     /// Cycling Power Vector: forces or torques along a revolution.
     public static var cyclingPowerVector: Self {
-        Characteristic(
-            0x2A64, in: .cyclingPower, properties: .notify, initial: CyclingPowerVector(),
-            fields: CyclingPowerVector.code)
+        Self(0x2A64, in: .cyclingPower, properties: .notify, initial: Value(), fields: Value.code)
     }
 }
 
 extension Characteristic where Value == CyclingPowerFeature {
     /// Cycling Power Feature: what a cycling power sensor measures.
-    public static var cyclingPowerFeature: Self { Characteristic(.cyclingPowerFeature, in: .cyclingPower, initial: []) }
-}
-
-extension Characteristic where Value == SensorLocation {
-    /// Sensor Location of the Cycling Power service.
-    public static var cyclingPowerSensorLocation: Self {
-        Characteristic(.sensorLocation, in: .cyclingPower, initial: .other)
-    }
+    public static var cyclingPowerFeature: Self { Self(.cyclingPowerFeature, in: .cyclingPower, initial: []) }
 }
 
 extension Characteristic where Value == CyclingPowerControlPoint {
-    /// Cycling Power Control Point: see ``BluetoothLE/Connection/perform(_:on:timeout:)``.
+    /// Cycling Power Control Point: see `Connection.perform(_:on:timeout:)`.
     public static var cyclingPowerControlPoint: Self { .controlPoint(.cyclingPowerControlPoint, in: .cyclingPower) }
 }
 

@@ -10,8 +10,7 @@ public struct CyclingRevolutions: Hashable, Sendable {
     ///
     /// A sensor counts on: the encoding keeps what the field holds of larger values.
     public init(count: UInt32 = 0, time: Double = 0) {
-        self.count = count
-        self.time = time
+        (self.count, self.time) = (count, time)
     }
 
     /// The part of a bicycle that turns.

@@ -11,8 +11,7 @@ public struct CSCMeasurement: Hashable, Sendable {
 
     /// A measurement.
     public init(wheel: CyclingRevolutions? = nil, crank: CyclingRevolutions? = nil) {
-        self.wheel = wheel
-        self.crank = crank
+        (self.wheel, self.crank) = (wheel, crank)
     }
 
     /// The speed since an earlier measurement, in the unit of `circumference` per second.
@@ -57,7 +56,7 @@ public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible
 extension Characteristic where Value == CSCMeasurement {
     /// CSC Measurement: the revolutions of wheel and crank.
     public static var cscMeasurement: Self {
-        Characteristic(.cscMeasurement, in: .cyclingSpeedAndCadence, properties: .notify, initial: CSCMeasurement()) {
+        Self(.cscMeasurement, in: .cyclingSpeedAndCadence, properties: .notify, initial: Value()) {
             (value, fields) throws(MalformedValue) in
             try fields.flags(byteCount: 1)
             try fields.revolutions(.wheel, &value.wheel, ticks: 1024, flag: 0)
@@ -68,18 +67,11 @@ extension Characteristic where Value == CSCMeasurement {
 
 extension Characteristic where Value == CSCFeature {
     /// CSC Feature: what a cycling speed and cadence sensor measures.
-    public static var cscFeature: Self { Characteristic(.cscFeature, in: .cyclingSpeedAndCadence, initial: []) }
-}
-
-extension Characteristic where Value == SensorLocation {
-    /// Sensor Location of the Cycling Speed and Cadence service.
-    public static var cyclingSensorLocation: Self {
-        Characteristic(.sensorLocation, in: .cyclingSpeedAndCadence, initial: .other)
-    }
+    public static var cscFeature: Self { Self(.cscFeature, in: .cyclingSpeedAndCadence, initial: []) }
 }
 
 extension Characteristic where Value == SCControlPoint {
     /// SC Control Point of the Cycling Speed and Cadence service: see
-    /// ``BluetoothLE/Connection/perform(_:on:timeout:)``.
+    /// `Connection.perform(_:on:timeout:)`.
     public static var cyclingControlPoint: Self { .controlPoint(.scControlPoint, in: .cyclingSpeedAndCadence) }
 }

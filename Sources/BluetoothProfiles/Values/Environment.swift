@@ -32,9 +32,7 @@ public struct MagneticFluxDensity: Hashable, Sendable {
 
     /// A magnetic flux density in microteslas.
     public init(x: Double, y: Double, z: Double? = nil) {
-        self.x = x
-        self.y = y
-        self.z = z
+        (self.x, self.y, self.z) = (x, y, z)
     }
 }
 
@@ -111,8 +109,7 @@ public struct DescriptorValueChange: Hashable, Sendable {
 
     /// A change of descriptors.
     public init(_ flags: Flags, of characteristic: BluetoothUUID) {
-        self.flags = flags
-        self.characteristic = characteristic
+        (self.flags, self.characteristic) = (flags, characteristic)
     }
 }
 
@@ -124,7 +121,7 @@ extension Characteristic {
         _ uuid: BluetoothUUID, _ initial: Value,
         fields: @escaping @Sendable (inout Value, inout FieldCoder) throws(MalformedValue) -> Void
     ) -> Self {
-        Characteristic(
+        Self(
             uuid, in: .environmentalSensing, properties: [.read, .notify], initial: initial, fields: fields)
     }
 }
@@ -268,15 +265,15 @@ extension Characteristic where Value == MagneticFluxDensity {
 extension Characteristic where Value == BarometricPressureTrend {
     /// Barometric Pressure Trend.
     public static var barometricPressureTrend: Self {
-        Characteristic(0x2AA3, in: .environmentalSensing, properties: [.read, .notify], initial: .unknown)
+        Self(0x2AA3, in: .environmentalSensing, properties: [.read, .notify], initial: .unknown)
     }
 }
 
 extension Characteristic where Value == DescriptorValueChange {
     /// Descriptor Value Changed: the server indicates changes of descriptors to the other clients.
     public static var descriptorValueChanged: Self {
-        Characteristic(
-            0x2A7D, in: .environmentalSensing, properties: .indicate, initial: DescriptorValueChange([], of: 0)
+        Self(
+            0x2A7D, in: .environmentalSensing, properties: .indicate, initial: Value([], of: 0)
         ) { (value, fields) throws(MalformedValue) in
             try fields.code("flags", &value.flags)
             try fields.uuid("characteristic", &value.characteristic)

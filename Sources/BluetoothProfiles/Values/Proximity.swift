@@ -24,19 +24,19 @@ public struct AlertLevel: RawRepresentable, Hashable, Sendable, CustomStringConv
 extension Characteristic where Value == AlertLevel {
     /// Alert Level of the Immediate Alert service: the device alerts at once, as a key that is looked for.
     public static var alertLevel: Self {
-        Characteristic(.alertLevel, in: .immediateAlert, properties: .writeWithoutResponse, initial: .noAlert)
+        Self(.alertLevel, in: .immediateAlert, properties: .writeWithoutResponse, initial: .noAlert)
     }
 
     /// Alert Level of the Link Loss service: the device alerts when the link is lost.
     public static var linkLossAlertLevel: Self {
-        Characteristic(.alertLevel, in: .linkLoss, properties: [.read, .write], initial: .noAlert)
+        Self(.alertLevel, in: .linkLoss, properties: [.read, .write], initial: .noAlert)
     }
 }
 
 extension Characteristic where Value == Int {
     /// Tx Power Level in dBm: the power of transmission on this link, −100 to 20. Less the RSSI, it is the path loss.
     public static var txPowerLevel: Self {
-        Characteristic(.txPowerLevel, in: .txPower, properties: [.read, .notify], initial: 0) {
+        Self(.txPowerLevel, in: .txPower, properties: [.read, .notify], initial: 0) {
             (value, fields) throws(MalformedValue) in try fields.number(nil, &value, .i8, unit: "dBm")
         }
     }

@@ -25,11 +25,8 @@ public struct RSCMeasurement: Hashable, Sendable {
     public init(
         speed: Double, cadence: Int, strideLength: Double? = nil, totalDistance: Double? = nil, isRunning: Bool = false
     ) {
-        self.speed = speed
-        self.cadence = cadence
-        self.strideLength = strideLength
-        self.totalDistance = totalDistance
-        self.isRunning = isRunning
+        (self.speed, self.cadence, self.isRunning) = (speed, cadence, isRunning)
+        (self.strideLength, self.totalDistance) = (strideLength, totalDistance)
     }
 }
 
@@ -65,9 +62,9 @@ public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible
 extension Characteristic where Value == RSCMeasurement {
     /// RSC Measurement: speed and cadence of a runner.
     public static var rscMeasurement: Self {
-        Characteristic(
+        Self(
             .rscMeasurement, in: .runningSpeedAndCadence, properties: .notify,
-            initial: RSCMeasurement(speed: 0, cadence: 0)
+            initial: Value(speed: 0, cadence: 0)
         ) { (value, fields) throws(MalformedValue) in
             try fields.flags(byteCount: 1)
             try fields.number("speed", &value.speed, .u16, .over(256, digits: 2), unit: "m/s")
@@ -84,19 +81,12 @@ extension Characteristic where Value == RSCMeasurement {
 
 extension Characteristic where Value == RSCFeature {
     /// RSC Feature: what a running speed and cadence sensor measures.
-    public static var rscFeature: Self { Characteristic(.rscFeature, in: .runningSpeedAndCadence, initial: []) }
-}
-
-extension Characteristic where Value == SensorLocation {
-    /// Sensor Location of the Running Speed and Cadence service.
-    public static var runningSensorLocation: Self {
-        Characteristic(.sensorLocation, in: .runningSpeedAndCadence, initial: .other)
-    }
+    public static var rscFeature: Self { Self(.rscFeature, in: .runningSpeedAndCadence, initial: []) }
 }
 
 extension Characteristic where Value == SCControlPoint {
     /// SC Control Point of the Running Speed and Cadence service: see
-    /// ``BluetoothLE/Connection/perform(_:on:timeout:)``.
+    /// `Connection.perform(_:on:timeout:)`.
     public static var runningControlPoint: Self { .controlPoint(.scControlPoint, in: .runningSpeedAndCadence) }
 }
 

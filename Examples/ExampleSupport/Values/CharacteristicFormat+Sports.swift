@@ -1,6 +1,6 @@
 extension CharacteristicFormat {
     /// The Location and Navigation service.
-    static let location: [UInt16: CharacteristicFormat] = [
+    static let sports: [UInt16: CharacteristicFormat] = [
         // Location and Navigation Service §3.2.
         0x2A67: .layout(
             ValueLayout(
