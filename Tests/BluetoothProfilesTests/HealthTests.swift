@@ -321,6 +321,11 @@ private func with<Value>(_ value: Value, _ change: (inout Value) -> Void) -> Val
         #expect(throws: MalformedValue("value", "nan is out of range")) {
             try Characteristic.weightMeasurement.codec.encode(WeightMeasurement(.nan))
         }
+        #expect(throws: MalformedValue("device status", "16777216 is out of range")) {
+            var value = PulseOximeterContinuous(normal: PulseOximetry(saturation: 98, pulseRate: 60))
+            value.deviceStatus = PulseOximeterDeviceStatus(rawValue: 1 << 24)
+            _ = try Characteristic.plxContinuousMeasurement.codec.encode(value)
+        }
         #expect(throws: MalformedValue("sample", "more than 15")) {
             let sample = GlucoseSample(1, fluid: .init(rawValue: 16), location: .finger)
             _ = try Characteristic.glucoseMeasurement.codec.encode(

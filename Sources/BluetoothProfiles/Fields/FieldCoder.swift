@@ -205,7 +205,11 @@ extension FieldCoder {
     public mutating func code<Code: RawRepresentable>(
         _ name: String?, _ value: inout Code, byteCount: Int = Code.RawValue.bitWidth / 8
     ) throws(MalformedValue) where Code.RawValue: FixedWidthInteger & UnsignedInteger {
-        guard isDecoding else { return writeBits(UInt64(value.rawValue), byteCount) }
+        guard isDecoding else {
+            let bits = UInt64(value.rawValue)
+            guard bits >> (8 * byteCount) == 0 else { throw MalformedValue(name ?? "value", "\(bits) is out of range") }
+            return writeBits(bits, byteCount)
+        }
         let bits = try readBits(byteCount, name)
         guard let raw = Code.RawValue(exactly: bits), let code = Code(rawValue: raw) else {
             throw MalformedValue(name ?? "value", "\(bits) has no meaning")
