@@ -37,7 +37,7 @@ public struct RecoveryOptions: Hashable, Sendable {
 }
 
 /// An event of an adapter's health.
-public enum HealthEvent: Sendable {
+public enum HealthEvent: Hashable, Sendable {
     /// Something is wrong.
     case problem(RadioProblem)
     /// A step of the recovery begins.
@@ -69,7 +69,7 @@ extension HealthEvent: CustomStringConvertible {
 }
 
 /// The health of an adapter.
-public enum AdapterHealth: Sendable {
+public enum AdapterHealth: Hashable, Sendable {
     /// Nothing is wrong, as far as it is known.
     case good
     /// Something is wrong, and being looked into.
