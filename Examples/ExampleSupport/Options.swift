@@ -82,7 +82,7 @@ public struct AddressOptions: ParsableArguments, Sendable {
 
     /// Rejects an invalid address.
     public mutating func validate() throws {
-        if let address, BluetoothAddress(address) == nil {
+        if let address, BluetoothAddress(address, kind: .public) == nil {
             throw ValidationError("--address takes an address such as C0:98:E5:12:34:56, not '\(address)'.")
         }
     }

@@ -140,7 +140,7 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
 private func keptBonds(
     _ common: CommonOptions, with device: String
 ) async throws -> [(adapter: BluetoothAddress, bond: Bond)] {
-    guard let address = BluetoothAddress(device) else {
+    guard let address = BluetoothAddress(device, kind: .public) else {
         throw ProgramError(.usage, "'\(printable(device))' is not an address such as C0:98:E5:12:34:60.")
     }
     let bonds = try await keptBonds(common).filter { _, bond in

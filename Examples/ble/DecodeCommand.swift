@@ -46,7 +46,8 @@ struct DecodeCommand: AsyncParsableCommand {
         var kinds = Set(only.map(\.kind))
         if kinds.isEmpty { kinds = Set(CapturedMessage.Kind.allCases).subtracting(all ? [] : [.hci]) }
         let filter = CaptureFilter(
-            kinds: kinds, address: common.address.flatMap { BluetoothAddress($0) }, kind: common.addressType.kind,
+            kinds: kinds, address: common.address.flatMap { BluetoothAddress($0, kind: .public) },
+            kind: common.addressType.kind,
             name: common.name)
         try await common.run("ble decode") { console in
             let input = try InputFile(file)

@@ -91,7 +91,7 @@ extension CommonOptions {
             throw ProgramError(.usage, "The device must be a name, a part of one or an address, not an empty text.")
         }
         var common = self
-        if BluetoothAddress(device) == nil {
+        if BluetoothAddress(device, kind: .public) == nil {
             common.name = device
         } else {
             common.address = device

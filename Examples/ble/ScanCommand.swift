@@ -94,7 +94,7 @@ struct ScanCommand: StepCommand {
         var filters: [ScanFilter] = []
         let common = scoped.common
         if let name = common.name { filters.append(.nameContaining(name, ignoringCase: true)) }
-        if let address = common.address.flatMap({ BluetoothAddress($0) }) {
+        if let address = common.address.flatMap({ BluetoothAddress($0, kind: .public) }) {
             filters.append(.address(address, anyKind: true))
         }
         if let kind = common.addressType.kind { filters.append(.matching { $0.address?.kind == kind }) }

@@ -28,6 +28,11 @@ public struct KernelInstant: InstantProtocol, Hashable, Sendable {
     }
 }
 
+extension KernelInstant: CustomStringConvertible {
+    /// The time since the clock's zero, on Linux the start of the machine: `5.006238241 seconds`.
+    public var description: String { "\(Duration.nanoseconds(nanoseconds))" }
+}
+
 extension Duration {
     /// The duration in whole nanoseconds, clamped to 64 bits (about ±292 years).
     package var clampedNanoseconds: Int64 {

@@ -40,7 +40,7 @@ public struct BluetoothAddress: Hashable, Sendable {
     /// Parses six pairs of hexadecimal digits separated by colons, such as `C0:98:E5:12:34:56`.
     ///
     /// Returns nil for any other text.
-    public init?(_ text: some StringProtocol, kind: Kind = .public) {
+    public init?(_ text: some StringProtocol, kind: Kind) {
         var value: UInt64 = 0
         var position = 0
         for character in text.utf8 {
@@ -55,6 +55,17 @@ public struct BluetoothAddress: Hashable, Sendable {
         }
         guard position == 17 else { return nil }
         self.init(value, kind: kind)
+    }
+
+    /// Parses an address and its type, such as `C0:98:E5:12:34:56/random` or `00:1B:DC:07:31:C2/public`.
+    ///
+    /// Returns nil for any other text, also for an address without a type, which could be either.
+    public init?(_ text: some StringProtocol) {
+        for kind in Kind.allCases where text.hasSuffix("/\(kind)") {
+            self.init(text.dropLast(kind.description.utf8.count + 1), kind: kind)
+            return
+        }
+        return nil
     }
 
     /// The all-zero address, which the protocols use for "none" and "any".
@@ -97,7 +108,43 @@ extension BluetoothAddress: CustomStringConvertible {
     public var description: String {
         (0..<6).map { hexadecimal(value >> (40 - 8 * UInt64($0)) & 0xFF, digits: 2) }.joined(separator: ":")
     }
+
+    /// The address with its type, `C0:98:E5:12:34:56/random`: the text that ``init(_:)`` parses.
+    public var fullDescription: String { "\(self)/\(kind)" }
 }
+
+extension BluetoothAddress: ExpressibleByStringLiteral {
+    /// An address with its type from a literal in source code, `"C0:98:E5:12:34:56/random"`; an invalid literal
+    /// terminates the program with its text.
+    ///
+    /// Parse text known only at run time with the failable initializers.
+    public init(stringLiteral value: StaticString) {
+        guard let address = Self(value.description) else {
+            preconditionFailure("\"\(value)\" in the source code is not an address with its type, /public or /random")
+        }
+        self = address
+    }
+}
+
+#if !hasFeature(Embedded)
+    extension BluetoothAddress: Codable {
+        /// An address from its ``fullDescription``.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            guard let address = Self(try container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "This is not an address with its type, /public or /random.")
+            }
+            self = address
+        }
+
+        /// Encodes the ``fullDescription``.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(fullDescription)
+        }
+    }
+#endif
 
 extension BluetoothAddress: Comparable {
     /// Orders addresses by value, public before random.

@@ -125,3 +125,22 @@ extension BluetoothUUID: ExpressibleByStringLiteral {
         self = uuid
     }
 }
+
+#if !hasFeature(Embedded)
+    extension BluetoothUUID: LosslessStringConvertible, Codable {
+        /// A UUID from its ``description`` in any width.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            guard let uuid = Self(try container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "This is not a UUID.")
+            }
+            self = uuid
+        }
+
+        /// Encodes the ``description``.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(description)
+        }
+    }
+#endif

@@ -87,4 +87,8 @@ import Testing
             #expect(queue.firstDeadline?.nanoseconds == model.values.map(\.deadline).min())
         }
     }
+
+    @Test func anInstantIsPrintedAsATime() {
+        #expect("\(instant(5_006_238_241))" == "5.006238241 seconds")
+    }
 }

@@ -1,4 +1,5 @@
 import BluetoothPrimitives
+import Foundation
 import Testing
 
 /// A generator that returns the given numbers in a cycle.
@@ -20,8 +21,8 @@ struct FixedNumbers: RandomNumberGenerator {
         #expect(address.value == 0xC098_E512_3456)
         #expect(address.kind == .random)
         #expect(address.description == "C0:98:E5:12:34:56")
-        #expect(BluetoothAddress("00:00:00:00:00:01")?.description == "00:00:00:00:00:01")
-        #expect(BluetoothAddress("FF:FF:FF:FF:FF:FF")?.value == 0xFFFF_FFFF_FFFF)
+        #expect(BluetoothAddress("00:00:00:00:00:01", kind: .public)?.description == "00:00:00:00:00:01")
+        #expect(BluetoothAddress("FF:FF:FF:FF:FF:FF", kind: .public)?.value == 0xFFFF_FFFF_FFFF)
     }
 
     @Test(arguments: [
@@ -30,7 +31,45 @@ struct FixedNumbers: RandomNumberGenerator {
         " C0:98:E5:12:34:56", "C0:98:E5:12:34:56 ", "C0:98:E5:12:34:５",
     ])
     func otherTextIsNoAddress(_ text: String) {
+        #expect(BluetoothAddress(text, kind: .public) == nil)
+        #expect(BluetoothAddress("\(text)/random" as String) == nil)
+    }
+
+    @Test(arguments: [
+        "C0:98:E5:12:34:56", "C0:98:E5:12:34:56/", "C0:98:E5:12:34:56/Random", "C0:98:E5:12:34:56/public ", "/public",
+        "C0:98:E5:12:34:56/random/public", "C0:98:E5:12:34:56public",
+    ])
+    func anAddressWithoutItsTypeIsNone(_ text: String) {
         #expect(BluetoothAddress(text) == nil)
+    }
+
+    @Test(arguments: BluetoothAddress.Kind.allCases)
+    func theFullTextHasTheType(_ kind: BluetoothAddress.Kind) throws {
+        let address = BluetoothAddress(0xC098_E512_3456, kind: kind)
+        #expect(address.fullDescription == "C0:98:E5:12:34:56/\(kind)")
+        #expect(BluetoothAddress(address.fullDescription) == address)
+        let literal: BluetoothAddress = "C0:98:E5:12:34:56/random"
+        #expect((literal == address) == (kind == .random))
+    }
+
+    @Test func addressesAndUUIDsAreEncodedAsText() throws {
+        let addresses = [BluetoothAddress(0xC098_E512_3456, kind: .random), BluetoothAddress(1, kind: .public)]
+        let data = try JSONEncoder().encode(addresses.map(\.fullDescription))
+        let decoded = try JSONDecoder().decode([BluetoothAddress].self, from: data)
+        #expect(decoded == addresses)
+        let again = try JSONDecoder().decode([String].self, from: JSONEncoder().encode(addresses))
+        #expect(again == ["C0:98:E5:12:34:56/random", "00:00:00:00:00:01/public"])
+        let uuids: [BluetoothUUID] = [0x180D, "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"]
+        let texts = try JSONDecoder().decode([String].self, from: JSONEncoder().encode(uuids))
+        #expect(texts == ["180D", "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"])
+        let read = try JSONDecoder().decode([BluetoothUUID].self, from: JSONEncoder().encode(texts))
+        #expect(read == uuids)
+        for text in ["\"C0:98:E5:12:34:56\"", "7", "\"\""] {
+            let bytes = Data(text.utf8)
+            #expect(throws: DecodingError.self) { try JSONDecoder().decode(BluetoothAddress.self, from: bytes) }
+            let isUUID = (try? JSONDecoder().decode(BluetoothUUID.self, from: bytes)) != nil
+            #expect(!isUUID)
+        }
     }
 
     @Test func theSameBitsInTwoSpacesAreTwoDevices() {

@@ -127,3 +127,21 @@ public struct RemoteDescriptor: Hashable, Sendable {
         self.handle = handle
     }
 }
+
+// By their handles, which tell them apart on one link.
+#if !hasFeature(Embedded)
+    extension RemoteService: Identifiable {
+        /// The handle of the declaration.
+        public var id: AttributeHandle { handles.start }
+    }
+
+    extension RemoteCharacteristic: Identifiable {
+        /// The handle of the value.
+        public var id: AttributeHandle { valueHandle }
+    }
+
+    extension RemoteDescriptor: Identifiable {
+        /// The handle.
+        public var id: AttributeHandle { handle }
+    }
+#endif

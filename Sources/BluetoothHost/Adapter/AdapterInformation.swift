@@ -137,7 +137,7 @@ public enum AdapterSelector: Hashable, Sendable {
         let digits = text.hasPrefix("hci") ? String(text.dropFirst(3)) : String(text)
         if let index = UInt16(digits) {
             self = .index(index)
-        } else if let address = BluetoothAddress(text) {
+        } else if let address = BluetoothAddress(text, kind: .public) {
             self = .address(address)
         } else {
             return nil
