@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What the tables of the sensors' formats do not show: keys, counters, and data that is damaged.
-@Suite struct SensorTests {
+@Suite struct AdvertisedSensorTests {
     private static let address = BluetoothAddress(0x5448_E68F_80A5, kind: .public)
     private static let encrypted = hex("41A47266C95F730011223378237214")
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The sensors' formats against other decoders, with the payloads of their tests and random ones (`Tests/Vectors/sensors`).
-@Suite struct SensorVectorTests {
+@Suite struct AdvertisedVectorTests {
     /// A row of a table.
     private struct Vector {
         let data: [UInt8]
