@@ -72,7 +72,7 @@ public final class SimulatedLINBLE: Sendable {
     private let device: Device
 
     /// Creates a device that starts to advertise.
-    public init(on radio: SimulatedRadio, _ configuration: AdapterConfiguration = AdapterConfiguration()) {
+    public init(on radio: SimulatedRadio, _ configuration: Configuration = Configuration()) {
         let device = Device(configuration)
         self.device = device
         peripheral = SimulatedPeripheral(
