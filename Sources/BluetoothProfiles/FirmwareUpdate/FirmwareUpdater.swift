@@ -209,12 +209,12 @@ public actor FirmwareUpdater {
         sequence &+= 1
         let header = SMPHeader(kind, command, sequence: sequence)
         let content: CBOR
-        do {
+        do throws(BluetoothError) {
             content = try await withTimeLimit(timeout, on: connection.loop) {
                 try await self.exchange(header, header.message(body), name)
             }
         } catch {
-            guard var error = error as? BluetoothError else { throw .cancelled(operation(name)) }
+            var error = error
             if error.code == .timedOut { assembler.removeAll() }
             error.operation.name = name
             throw error

@@ -97,7 +97,7 @@ extension Connection {
             "perform 0x" + hexadecimal(procedure.request.opcode, digits: 2), peer: peer)
         let responses = try await subscribe(to: controlPoint, kind: .indication)
         try await write(procedure.request, to: controlPoint, type: .withResponse)
-        do {
+        do throws(BluetoothError) {
             return try await withTimeLimit(timeout, on: loop) {
                 for try await message in responses {
                     guard let response = message.response, response.request == procedure.request.opcode else {
@@ -111,12 +111,9 @@ extension Connection {
                 }
                 throw BluetoothError(.disconnected, operation, "The subscription has ended.")
             }
-        } catch let error as BluetoothError {
-            throw error
-        } catch let error as MalformedValue {
-            throw BluetoothError(.malformedValue, operation, "Malformed response: \(error).")
         } catch {
-            throw BluetoothError(.cancelled, operation, "The task was cancelled.")
+            guard let problem = error.underlyingError as? MalformedValue else { throw error }
+            throw BluetoothError(.malformedValue, operation, "Malformed response: \(problem).")
         }
     }
 }
