@@ -28,7 +28,8 @@ import BluetoothLE
     ) async throws {
         try await PeripheralFixture.run(centrals: centrals) { fixture in
             let (recorder, radio) = (LogRecorder(), fixture.base.radio)
-            let logging = try await Adapter.open(on: fixture.kernel, log: recorder.log)
+            let logging = try await Adapter.open(
+                configuration: AdapterConfiguration(log: recorder.log), on: fixture.kernel)
             let published = try await logging.publish { LocalService(0xFFF0) { characteristic(radio) } }
             let set = try await logging.advertise(PeripheralFixture.content)
             try await story(fixture, published, recorder)

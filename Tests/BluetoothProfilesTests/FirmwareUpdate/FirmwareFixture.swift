@@ -18,8 +18,10 @@ struct FirmwareFixture: Sendable {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         let kernels = (radio.makeKernel(), radio.makeKernel())
         try await radio.run(limit: .seconds(3600)) {
-            let peripheral = try await Adapter.open(bonds: .store(MemoryBondStore()), on: kernels.0)
-            let central = try await Adapter.open(bonds: .store(MemoryBondStore()), on: kernels.1)
+            let peripheral = try await Adapter.open(
+                configuration: AdapterConfiguration(bonds: .store(MemoryBondStore())), on: kernels.0)
+            let central = try await Adapter.open(
+                configuration: AdapterConfiguration(bonds: .store(MemoryBondStore())), on: kernels.1)
             let store = HookedStore()
             let update = FirmwareUpdateService(storingIn: store, bufferSize: bufferSize)
             let content = AdvertisementContent(localName: "Updatable", services: [.firmwareUpdate])
