@@ -58,11 +58,8 @@
 
         /// Counts the end of a recovery.
         func count(_ event: HealthEvent) {
-            switch event {
-            case .recovered(let step?): counter("bluetooth_recoveries", step).increment()
-            case .failed(let step, _): counter("bluetooth_failed_recoveries", step).increment()
-            default: break
-            }
+            if let step = event.helpfulStep { counter("bluetooth_recoveries", step).increment() }
+            if let step = event.failed?.step { counter("bluetooth_failed_recoveries", step).increment() }
         }
 
         private func counter(_ label: String, _ step: RecoveryStep) -> Counter {

@@ -43,7 +43,7 @@
         private func countLinks() async throws {
             var isReconnection = false
             for try await event in await kept.events() {
-                guard case .connected(let connection) = event else { continue }
+                guard let connection = event.connected else { continue }
                 await metrics.countLink(isReconnection: isReconnection) { _ = await connection.disconnected() }
                 isReconnection = true
             }

@@ -49,7 +49,7 @@
         private func countLinks() async throws {
             var isReconnection = false
             for try await event in await uart.events() {
-                guard case .online(let link) = event else { continue }
+                guard let link = event.online else { continue }
                 await metrics.countLink(isReconnection: isReconnection) { _ = await link.connection.disconnected() }
                 isReconnection = true
             }

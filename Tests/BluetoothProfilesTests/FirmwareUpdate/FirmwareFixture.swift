@@ -13,7 +13,7 @@ struct FirmwareFixture: Sendable {
 
     /// Runs `body` beside a device that serves updates.
     static func run(
-        bufferSize: Int = 512, mtu: UInt16 = 247, _ body: @escaping @Sendable (FirmwareFixture) async throws -> Void
+        bufferSize: Int = 512, mtu: Int = 247, _ body: @escaping @Sendable (FirmwareFixture) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         let kernels = (radio.makeKernel(), radio.makeKernel())

@@ -19,7 +19,7 @@ import ServiceLifecycle
             sensor = try adapter.keepConnected(to: found)
         } catch {
             print(error)
-            exit(error.code == .notPermitted ? 77 : 1)
+            exit(error.exitStatus)
         }
         let group = ServiceGroup(
             services: [
