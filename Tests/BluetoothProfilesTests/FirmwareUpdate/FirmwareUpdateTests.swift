@@ -125,7 +125,7 @@ import Testing
 
     /// The smallest ATT_MTU, and buffers from the smallest to one that is longer than the image.
     @Test(arguments: [(64, 23), (80, 23), (160, 23), (512, 23), (4096, 517)] as [(Int, UInt16)])
-    func messagesAreAsLongAsTheBuffer(_ bufferSize: Int, _ mtu: UInt16) async throws {
+    func messagesAreAsLongAsTheBuffer(_ bufferSize: Int, _ mtu: Int) async throws {
         try await FirmwareFixture.run(bufferSize: bufferSize, mtu: mtu) { fixture in
             let (updater, connection) = try await fixture.makeUpdater()
             try await updater.upload(Self.file)
