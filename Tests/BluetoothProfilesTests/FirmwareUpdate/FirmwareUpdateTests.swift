@@ -124,7 +124,7 @@ import Testing
     }
 
     /// The smallest ATT_MTU, and buffers from the smallest to one that is longer than the image.
-    @Test(arguments: [(64, 23), (80, 23), (160, 23), (512, 23), (4096, 517)] as [(Int, UInt16)])
+    @Test(arguments: [(64, 23), (80, 23), (160, 23), (512, 23), (4096, 517)] as [(Int, Int)])
     func messagesAreAsLongAsTheBuffer(_ bufferSize: Int, _ mtu: Int) async throws {
         try await FirmwareFixture.run(bufferSize: bufferSize, mtu: mtu) { fixture in
             let (updater, connection) = try await fixture.makeUpdater()
