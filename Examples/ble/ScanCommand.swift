@@ -125,7 +125,7 @@ struct ScanCommand: StepCommand {
     }
 
     /// Rejects the options of another output, and returns the devices known by their keys and the keys of sensors.
-    private func prepare(_ console: Console) async throws -> KnownDevices {
+    private func prepare(_ console: Console) async throws -> ScanKeys {
         let isJSON = console.isJSON
         let needless = isJSON ? [("--sort", sort != nil)] : [("--duplicates", duplicates), ("--raw", raw)]
         guard let option = needless.first(where: \.1)?.0 else {
@@ -134,7 +134,7 @@ struct ScanCommand: StepCommand {
         throw ProgramError(.usage, "\(option) has a meaning only with\(isJSON ? "out" : "") --json.")
     }
 
-    private func perform(on central: some Central, _ console: Console, _ known: KnownDevices) async throws {
+    private func perform(on central: some Central, _ console: Console, _ known: ScanKeys) async throws {
         let names = await central.allAdapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
         let scan = try await central.scan(options(console, known.resolver))
@@ -168,7 +168,7 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
 }
 
 /// The devices whose keys a scan has.
-private typealias KnownDevices = (resolver: IdentityResolver?, keys: SensorKeys)
+private typealias ScanKeys = (resolver: IdentityResolver?, keys: SensorKeys)
 
 /// The scan results: a table of devices that is redrawn, or a line of JSON for each report.
 private actor Display {
@@ -184,7 +184,7 @@ private actor Display {
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, _ command: ScanCommand, _ known: KnownDevices) {
+    init(_ console: Console, _ command: ScanCommand, _ known: ScanKeys) {
         (self.console, self.command, resolver, keys) = (console, command, known.resolver, known.keys)
         order = DeviceOrder(command.sort ?? .rssi)
     }

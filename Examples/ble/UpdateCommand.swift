@@ -17,10 +17,10 @@ struct UpdateCommand: AsyncParsableCommand {
             ble serve firmware
 
             EXAMPLES:
-              ble update -n Sensor
-              ble update -n Sensor zephyr.signed.bin
-              ble update -n Sensor --confirm
-              ble update -n Sensor zephyr.signed.bin --upload-only
+              ble update -n Updatable
+              ble update -n Updatable zephyr.signed.bin
+              ble update -n Updatable --confirm
+              ble update -n Updatable zephyr.signed.bin --upload-only
             """)
 
     @OptionGroup var common: CommonOptions
@@ -35,7 +35,7 @@ struct UpdateCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Restart the device; by default after an image was marked.")
     var reset: Bool?
 
-    @Option(help: ArgumentHelp("The number of the image, for a device with several.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of the image, such as 1, for a device with several.", valueName: "number"))
     var image = 0
 
     @Flag(help: "Have the device refuse an image that is not newer than the one that runs.")

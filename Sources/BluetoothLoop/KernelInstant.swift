@@ -30,7 +30,12 @@ public struct KernelInstant: InstantProtocol, Hashable, Sendable {
 
 extension KernelInstant: CustomStringConvertible {
     /// The time since the clock's zero, on Linux the start of the machine: `5.006238241 seconds`.
-    public var description: String { "\(Duration.nanoseconds(nanoseconds))" }
+    public var description: String {
+        let (seconds, rest) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let fraction = String(rest)
+        return (nanoseconds < 0 ? "-" : "") + "\(seconds)." + String(repeating: "0", count: 9 - fraction.count)
+            + fraction + " seconds"
+    }
 }
 
 extension Duration {

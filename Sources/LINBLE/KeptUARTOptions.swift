@@ -98,3 +98,8 @@ extension KeptUART {
         public init() {}
     }
 }
+
+extension KeptUART.Event: CustomStringConvertible {
+    /// The kind of event, with what it carries.
+    public var description: String { "\(kind)" }
+}

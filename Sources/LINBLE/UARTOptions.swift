@@ -172,3 +172,8 @@ public struct UARTProgress: Sendable {
     /// The reason for which a step failed; the link was ended, and the procedure restarts with scanning.
     public var startingOver: BluetoothError? { if case .startingOver(let error) = kind { error } else { nil } }
 }
+
+extension UARTProgress: CustomStringConvertible {
+    /// The step.
+    public var description: String { "\(kind)" }
+}

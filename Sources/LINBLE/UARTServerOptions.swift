@@ -78,3 +78,8 @@ public struct UARTServerEvent: Sendable {
         if case .offline(let central, let error) = kind { (central, error) } else { nil }
     }
 }
+
+extension UARTServerEvent: CustomStringConvertible {
+    /// The kind of event, with what it carries.
+    public var description: String { "\(kind)" }
+}

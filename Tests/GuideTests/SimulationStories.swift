@@ -13,7 +13,7 @@ import Testing
     private static let others: Set<String> = [
         // SimulatedRadio and SimulatedKernel
         "init", "loop", "now", "run", "sleep", "tearDown", "conditions", "statistics", "makeKernel", "radio",
-        "adapters",
+        "adapters", "hostSource",
         "connectL2CAP", "control", "environment", "identityResolvingKeys", "linkHandles", "links", "listenL2CAP",
         "longTermKeys", "openHCI", "openManagement", "openMonitor", "port", "watchRadioSwitches",
         // The devices

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BluetoothSystem
 import ExampleSupport
 import Glibc
 import Testing
@@ -182,6 +183,7 @@ import Testing
                 .split(separator: "\n\n").first { $0.contains("{\"name\"") }
             let files =
                 "printf '%s' '\(device ?? "")' >device.json; cp '\(world)' .; printf 123456 >pin.txt; printf abc >value.bin; printf abc >data.bin"
+            try SystemFiles.replace("\(folder)/zephyr.signed.bin", with: UpdateTests.image)
             var line = example.line
             if !line.contains("--simulate") { line += " --simulate" }
             // Neither a link nor a port that another program may have.

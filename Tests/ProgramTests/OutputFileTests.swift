@@ -41,7 +41,8 @@ import Testing
 
     /// The options and arguments with files that are read; the bonds' directory has a store of its own.
     static let inputs: Set = [
-        "--irk", "--key", "--passkey", "--world", "--bonds", "--oob", "--file", "ble decode file", "linble send file",
+        "--irk", "--key", "--passkey", "--world", "--bonds", "--oob", "--file", "ble decode file", "ble update file",
+        "linble send file",
     ]
 
     /// The options and arguments of a command, and of those below it, that are completed with files.

@@ -41,7 +41,7 @@ import Testing
             try SystemFiles.replace(world, with: Array(#"{"adapters": [], "devices": []}"#.utf8))
             try await onItsOwnThread {
                 let running = try program.start(messages: "\(folder)/err", world: world)
-                #expect(running.join() == 1)
+                #expect(running.join() == 69)
                 let reasons = ["No Bluetooth adapter found.", "Bluetooth is not usable: unsupported"]
                 let first = running.lines.first ?? ""
                 #expect(reasons.contains { first.contains($0) }, "\(running.lines)")

@@ -8,7 +8,7 @@ import Testing
 /// `ble update` and `ble serve firmware` on the simulated radio.
 @Suite(.serialized) struct UpdateTests {
     /// An MCUboot image of version 1.2.3.4.
-    private static let image = hex(
+    static let image = hex(
         "3DB8F3960000000040000C00050000000000000001020300040000000000000000000000000000000000000000"
             + "0000000000000000000000000000000000000068656C6C6F08690C00500004000700000007692F0010002000BA"
             + "EB4D18412050DAA63DD28A88F44B64F9DE7BC96211F04925631C1C24B9D89922000300736967")

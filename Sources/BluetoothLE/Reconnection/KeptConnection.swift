@@ -129,3 +129,8 @@ public final class KeptConnection: Sendable {
         await core { await $0.disconnect(timeout: timeout) }
     }
 }
+
+extension KeptConnection.Event: CustomStringConvertible {
+    /// The kind of event, with what it carries.
+    public var description: String { "\(kind)" }
+}

@@ -25,7 +25,9 @@ public struct DecodedStream<Source: Sendable, Element: Sendable>: AsyncSequence,
         let decode: @Sendable (Source) -> Element?
 
         /// Returns the next element, or nil when the stream has ended.
-        public mutating func next() async throws(BluetoothError) -> Element? { try await next(isolation: nil) }
+        public nonisolated(nonsending) mutating func next() async throws(BluetoothError) -> Element? {
+            try await next(isolation: #isolation)
+        }
 
         /// Returns the next element, or nil when the stream has ended.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> Element? {

@@ -31,7 +31,7 @@ public protocol FirmwareStore: Sendable {
     /// Starts an image at the next reset once, or keeps it; a hash of nil is that of the image that runs.
     func select(_ hash: [UInt8]?, isConfirmed: Bool) async throws
     /// Restarts the device; the client has its response.
-    func reset() async
+    nonisolated(nonsending) func reset() async
 }
 
 /// A service by which clients of MCUmgr's Simple Management Protocol update the firmware of this device.
@@ -92,7 +92,7 @@ public final class FirmwareUpdateService: Sendable {
     ///   - incoming: the connections of the clients, which this call reads.
     ///   - connected: called for each connection.
     /// - Throws: what the sequence of connections throws.
-    public func run(
+    public nonisolated(nonsending) func run(
         _ published: PublishedServices, _ incoming: IncomingConnections,
         connected: (@Sendable (Connection) -> Void)? = nil
     ) async throws(BluetoothError) {

@@ -76,7 +76,7 @@ public final class MemoryFirmwareStore: FirmwareStore {
     }
 
     /// Restarts the device.
-    public func reset() async {
+    public nonisolated(nonsending) func reset() async {
         state.withLock { state in
             guard var next = state.other, next.isPending || !state.running.isConfirmed else { return }
             let isReverted = !next.isPending

@@ -223,7 +223,7 @@ func describe(_ characteristic: RemoteCharacteristic) -> String {
 func describe(_ problem: DatabaseProblem) -> String {
     let declared = problem.declared.map { "/\(short($0.start))-\(short($0.end))" } ?? ""
     let uuid = problem.uuid.map { " \($0)" } ?? ""
-    return "!\(problem.reason) \(problem.attributeType)@\(short(problem.handle))\(declared)\(uuid)"
+    return "!\(problem.reason.kind) \(problem.attributeType)@\(short(problem.handle))\(declared)\(uuid)"
 }
 
 /// `2902@0004`.

@@ -173,7 +173,7 @@ enum OwnDevicePage {
                     let error = await #expect(throws: BluetoothError.self) { try await remote.setBrightness(40) }
                     #expect(error?.code == .timedOut)
                     let duration = start.duration(to: radio.now)
-                    #expect(duration > .seconds(5) && duration < .seconds(6))
+                    #expect(duration >= .seconds(5) && duration < .seconds(6))
                 }
             }
 
