@@ -165,7 +165,7 @@ import Testing
             (["scan", "--find-time", "x"], "Usage: ble scan <options>\n  See 'ble scan --help' for more information."),
             (["bonds", "-i", "x"], "  See 'ble bonds list --help' for more information."),
             // The nearest word is no better than any.
-            (["scan", "--foo"], "ble scan: Unknown option '--foo'\nUsage:"),
+            (["scan", "--qqq"], "ble scan: Unknown option '--qqq'\nUsage:"),
             (["scan", "--wacth"], "Unknown option '--wacth'. Did you mean '--watch'?"),
             (["read", "0x"], "(180F/2A19).\nHelp:"),
             (

@@ -16,7 +16,7 @@ extension SmallPrograms {
                     try await adapter.serve(content) {
                         LocalService(.battery) {
                             LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
-                            .notifying(every: .seconds(60)) { [.random(in: 90...97)] }
+                                .notifying(every: .seconds(60)) { [.random(in: 90...97)] }
                         }
                     } while: { _, connections in
                         print("advertising")
