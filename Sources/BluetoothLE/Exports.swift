@@ -24,7 +24,11 @@
 
 // Advertising data. The types that a program begins with are named too, so that they are documented here as well.
 @_exported import BluetoothAdvertising
+@_exported import protocol BluetoothAdvertising.AdvertisedValue
 @_exported import struct BluetoothAdvertising.AdvertisementContent
+@_exported import struct BluetoothAdvertising.AltBeacon
+@_exported import enum BluetoothAdvertising.Eddystone
+@_exported import struct BluetoothAdvertising.IBeacon
 @_exported import struct BluetoothAdvertising.ManufacturerData
 @_exported import struct BluetoothAdvertising.ServiceData
 
