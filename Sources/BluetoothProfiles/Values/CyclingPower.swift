@@ -79,7 +79,9 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
     ///
     /// Nil if the wheel has not turned since then: a sensor repeats its last revolution while the bicycle stands. The
     /// measurements are less than 32 s apart. A wheel that turns backwards has a negative speed.
-    /// - Parameter circumference: the way of one revolution; 2.096 m for a wheel of 700C × 23.
+    /// - Parameters:
+    ///   - earlier: the measurement before.
+    ///   - circumference: the way of one revolution in metres; 2.096 for a wheel of 700C × 23.
     public func speed(since earlier: CyclingPowerMeasurement, circumference: Double) -> Double? {
         guard let wheel, let before = earlier.wheel else { return nil }
         return wheel.rate(since: before, of: .wheel, clock: 32).map { $0 * circumference }

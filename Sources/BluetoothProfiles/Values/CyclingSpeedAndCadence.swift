@@ -18,7 +18,9 @@ public struct CSCMeasurement: Hashable, Sendable {
     ///
     /// Nil if the wheel has not turned since then: a sensor repeats its last revolution while the bicycle stands. The
     /// measurements are less than 64 s apart. A wheel that turns backwards has a negative speed.
-    /// - Parameter circumference: the way of one revolution; 2.096 m for a wheel of 700C × 23.
+    /// - Parameters:
+    ///   - earlier: the measurement before.
+    ///   - circumference: the way of one revolution in metres; 2.096 for a wheel of 700C × 23.
     public func speed(since earlier: CSCMeasurement, circumference: Double) -> Double? {
         guard let wheel, let before = earlier.wheel else { return nil }
         return wheel.rate(since: before, of: .wheel, clock: 64).map { $0 * circumference }
