@@ -26,7 +26,7 @@ struct FirmwareServer {
             update.service
         } while: { published, incoming in
             console?.started(content, named: name, services: [.firmwareUpdate], on: adapter.information)
-            let (connections, connected) = AsyncStream<Connection>.makeStream()
+            let (connections, connected) = AsyncStream<Connection>.makeStream(bufferingPolicy: .bufferingOldest(64))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await update.run(published, incoming) { connected.yield($0) } }
                 group.addTask {

@@ -8,7 +8,8 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "Act as a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
             PROFILE is battery, heart-rate, bench (the other end of ble bench), firmware (a device in memory that ble \
-            update updates), a file that ble record has written, or a file of your own, such as
+            update updates), keyboard (types the lines of its input at hosts that pair), a file that ble record has \
+            written, or a file of your own, such as
 
               {"name": "Note", "services": [{"uuid": "FFF0", "characteristics": [
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
@@ -32,7 +33,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var scoped: ScopedOptions<ServeScope>
 
     @Argument(
-        help: "battery, heart-rate, bench, firmware, or a file that describes the device.",
+        help: "battery, heart-rate, bench, firmware, keyboard, or a file that describes the device.",
         completion: .words(ServedDevice.profiles, orFilesEndingIn: ".json"))
     var profile: String
 
@@ -69,6 +70,18 @@ struct ServeCommand: AsyncParsableCommand {
                 ) { adapter in
                     let server = FirmwareServer(named: name, on: adapter, console)
                     _ = try await upTo(limit) { try await server.run(once: once) }
+                }
+            }
+            guard profile != "keyboard" else {
+                return try await common.withAdapter(
+                    console,
+                    visitedBy: { visitor in
+                        try await visitor.setPairingAgent(JustWorksPairingAgent())
+                        try await visit(visitor) { try await receiveKeys($0, $1, console) }
+                    }
+                ) { adapter in
+                    let server = KeyboardServer(named: common.name, on: adapter, console)
+                    _ = try await upTo(limit) { try await server.run() }
                 }
             }
             var device = try ServedDevice(profile, device: chosen)

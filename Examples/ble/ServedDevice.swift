@@ -45,7 +45,7 @@ struct ServedDevice: Sendable {
     ) { [0x06, UInt8(60 + abs(30 - $0 % 60))] }
 
     /// The profiles that are no files.
-    static let profiles = ["battery", "heart-rate", "bench", "firmware"]
+    static let profiles = ["battery", "heart-rate", "bench", "firmware", "keyboard"]
 
     /// The battery, the heart rate sensor, or a device that a file describes.
     /// - Parameter device: the name or the address of the device in a file with several.

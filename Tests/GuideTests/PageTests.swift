@@ -55,7 +55,7 @@ import Testing
     @Test func everySnippetHasAStory() throws {
         let stories = try [
             "Adapters", "Advertisements", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting",
-            "Documentation", "FirmwareUpdate",
+            "Documentation", "FirmwareUpdate", "Keyboard",
             "LocalServer",
             "Other",
             "Peripheral", "Profiles", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",

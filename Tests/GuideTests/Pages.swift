@@ -25,6 +25,7 @@ enum Pages {
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
         "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md",
         "Docs/Guide/Central/UARTModules.md", "Docs/Guide/ComingFrom.md", "Docs/Guide/FirmwareUpdate.md",
+        "Docs/Guide/Keyboard.md",
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Profiles.md",
         "Docs/Guide/Security.md",

@@ -27,7 +27,7 @@ import Testing
 
     @Test(arguments: [
         ("ble sc", ["scan"]), ("ble bonds rem", ["remove"]), ("ble scan --simulate -i ", ["hci0"]),
-        ("ble serve ", ["battery", "bench", "firmware", "heart-rate", "lamp.json"]),
+        ("ble serve ", ["battery", "bench", "firmware", "heart-rate", "keyboard", "lamp.json"]),
         ("ble scan --trace no", ["notes.txt"]),
         ("ble params --phy ", ["1m", "2m", "coded"]), ("ble params --use l", ["low-power"]),
         ("ble advertise --extended c", ["coded"]),

@@ -52,6 +52,11 @@ public final class Keyboard: Sendable {
         self.onLights = onLights
     }
 
+    /// What the keyboard advertises.
+    public var content: AdvertisementContent {
+        AdvertisementContent(localName: name, services: [.humanInterfaceDevice], appearance: .keyboard)
+    }
+
     /// Advertises the keyboard and serves the hosts that connect while `body` runs. Needs CAP_NET_ADMIN.
     /// - Parameters:
     ///   - adapter: the adapter; its pairing agent answers when a host pairs, which none can without an agent.
@@ -64,8 +69,6 @@ public final class Keyboard: Sendable {
         accepting accepted: IncomingConnectionOptions = IncomingConnectionOptions(),
         while body: @escaping @Sendable () async throws -> Void
     ) async throws(BluetoothError) {
-        let content = AdvertisementContent(
-            localName: name, services: [.humanInterfaceDevice], appearance: .keyboard)
         try await adapter.serve(content, options: options, accepting: accepted) {
             services
         } while: { published, incoming in
