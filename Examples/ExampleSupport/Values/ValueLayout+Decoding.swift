@@ -49,18 +49,13 @@ extension ValueLayout.Item {
             return true
         case .skipped(let count): return ValueLayout.take(count, from: &rest) != nil
         case .number(let format, let scale, let unit, let unknown):
-            var numbers: [ScalarNumber] = []
-            while !repeats || rest.count >= format.byteCount {
-                guard let bytes = ValueLayout.take(format.byteCount, from: &rest), let number = format.decode(bytes)
-                else { return false }
-                if let unknown, ValueLayout.unsigned(bytes) == unknown {
-                    parts.append(DecodedValue.Part(name, "unknown", .null))
-                    return true
-                }
-                numbers.append(scale.apply(number))
-                if !repeats { break }
-            }
-            if !numbers.isEmpty { parts.append(DecodedValue.Part(name, numbers: numbers, unit: unit)) }
+            guard let bytes = ValueLayout.take(format.byteCount, from: &rest), let number = format.decode(bytes)
+            else { return false }
+            let isUnknown = unknown.map { $0 == ValueLayout.unsigned(bytes) } ?? false
+            parts.append(
+                isUnknown
+                    ? DecodedValue.Part(name, "unknown", .null)
+                    : DecodedValue.Part(name, numbers: [scale.apply(number)], unit: unit))
             return true
         case .names(let names):
             guard let byte = ValueLayout.take(1, from: &rest)?.first else { return false }

@@ -59,16 +59,12 @@ struct ValueLayout: Sendable {
         var name: String?
         var content: Content
         var condition = Condition.always
-        /// Whether it repeats until the end.
-        var repeats = false
 
         static func number(
             _ name: String? = nil, _ format: NumberFormat, _ scale: NumberScale = .one, _ unit: String? = nil,
-            unknown: UInt64? = nil, when condition: Condition = .always, repeats: Bool = false
+            unknown: UInt64? = nil, when condition: Condition = .always
         ) -> Item {
-            Item(
-                name: name, content: .number(format, scale, unit: unit, unknown: unknown), condition: condition,
-                repeats: repeats)
+            Item(name: name, content: .number(format, scale, unit: unit, unknown: unknown), condition: condition)
         }
 
         static func names(_ name: String? = nil, _ names: [UInt8: String], when condition: Condition = .always) -> Item
@@ -107,12 +103,14 @@ struct ValueLayout: Sendable {
 extension NumberScale {
     /// The value of a number, with a text of its resolution.
     func apply(_ number: ScalarNumber) -> ScalarNumber {
-        guard case .decimal(let decimal) = number else { return number }
-        guard let fraction else {
-            return .decimal(DecimalNumber(decimal.mantissa * multiplier, exponent: decimal.exponent + exponent))
+        let value = value(number)
+        switch number {
+        case .special: return number
+        case .binary(let same, _) where same == value || same.isNaN: return number
+        case .decimal(let decimal): if let exact = exact(decimal) { return .decimal(exact) }
+        case .binary: break
         }
-        let value = decimal.double / fraction.divisor
-        let text = formatDecimal(value, digits: fraction.digits)
+        let text = fraction.map { formatDecimal(value, digits: $0.digits) } ?? "\(value)"
         return .binary(Double(text) ?? value, text: text)
     }
 }
