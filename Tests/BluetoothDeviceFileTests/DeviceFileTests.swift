@@ -12,7 +12,17 @@ import Testing
 
     @Test(
         arguments: [
-            ("", "line 1: a value is missing"), ("7", "it is not an object"),
+            ("", "line 1: a value is missing"), ("7", "it is not an object"), ("{}", "devices: it is missing"),
+            (#"{"devices":{}}"#, "devices: it is not an array"),
+            (#"{"devices":[1]}"#, "devices[0]: it is not an object"),
+            (#"{"seed":-1,"devices":[]}"#, "seed: it is not a whole number of at least 0"),
+            (#"{"devices":[{"address":"nothing"}]}"#, #"devices[0].address: "nothing" is not an address"#),
+            (
+                #"{"devices":[{},{"linble":"teapot"}]}"#,
+                #"devices[1].linble: "loopback" or "nothing" is expected, not "teapot""#
+            ),
+            (#"{"advertisedServices":["x"]}"#, #"advertisedServices[0]: "x" is not a UUID"#),
+            (#"{"services":[{}]}"#, "services[0].uuid: it is missing"),
             ("{\n\"name\": 1,\n}", "line 3: a quoted name is missing"),
             (#"{"name":"a","name":"b"}"#, "name: it is there twice"), (#"{"name":7}"#, "name: it is not a text"),
             (
@@ -74,6 +84,11 @@ import Testing
                 #"error: "no" is not an ATT error such as Insufficient Authentication (0x05)"#
             ),
             (#""error":"Invalid Handle (0x01)","hex":"""#, "error: there is a value as well"),
+            (#""properties":7"#, "properties: it is not an array"),
+            (#""value":"0g""#, #"value: "0g" is not hexadecimal"#),
+            (#""value":"00","text":"a""#, "value: there is a text as well"),
+            (#""every":0"#, "every: it is not 0.001 to 86400 seconds"), (#""every":"1""#, "every: it is not a number"),
+            (#""echo":"2A38""#, "echo: 2A38 is not a characteristic of the service"),
             (#""handle":1"#, "handle: it is not a whole number of at least 2 and at most 65535"),
             (#""properties":["read",1]"#, "properties[1]: 1 is not one of \(properties)"),
             (#""permissions":["look"]"#, #"permissions[0]: "look" is not one of \#(permissions)"#),
