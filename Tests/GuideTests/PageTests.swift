@@ -53,14 +53,8 @@ import Testing
     }
 
     @Test func everySnippetHasAStory() throws {
-        let stories = try [
-            "Adapters", "Advertisements", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting",
-            "Documentation", "FirmwareUpdate", "Keyboard",
-            "LocalServer",
-            "Other",
-            "Peripheral", "Profiles", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",
-            "UARTModules",
-        ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
+        let files = try SystemFiles.names(in: "\(Pages.root)/Tests/GuideTests").filter { $0.hasSuffix("Stories.swift") }
+        let stories = try files.map { try Pages.text(of: "Tests/GuideTests/\($0)") }.joined()
         for path in Pages.paths {
             let snippets = Pages.snippets(of: path, text: try Pages.text(of: path))
             #expect(!snippets.isEmpty, "\(path) has no snippets")

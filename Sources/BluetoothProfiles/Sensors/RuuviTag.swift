@@ -16,7 +16,7 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
     /// Decodes manufacturer specific data; nil when it is of another company or format, or too short.
     public init?(_ data: ManufacturerData) {
         guard data.company == 0x0499 else { return nil }
-        var reader = BigEndianFields(data.data)
+        var reader = ByteReader(data.data.span.bytes)
         do throws(TruncatedBytes) {
             dataFormat = try UInt8(reader.unsigned(1))
             switch dataFormat {
@@ -39,7 +39,7 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
         values.append(SensorValue(quantity, number: Double(integer) / divisor, unit: unit))
     }
 
-    private mutating func readFormat3(_ reader: inout BigEndianFields) throws(TruncatedBytes) {
+    private mutating func readFormat3(_ reader: inout ByteReader) throws(TruncatedBytes) {
         add(.humidity, try reader.unsigned(1), "%", over: 2)
         // A sign and a magnitude, then hundredths.
         let whole = try reader.unsigned(1)
@@ -53,13 +53,13 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
     }
 
     /// Temperature, humidity and pressure, as in formats 5, 6 and E1.
-    private mutating func readClimate(_ reader: inout BigEndianFields) throws(TruncatedBytes) {
+    private mutating func readClimate(_ reader: inout ByteReader) throws(TruncatedBytes) {
         add(.temperature, try reader.availableSigned(), "°C", over: 200)
         add(.humidity, try reader.available(2), "%", over: 400)
         add(.pressure, try reader.available(2).map { $0 + 50_000 }, "hPa", over: 100)
     }
 
-    private mutating func readFormat5(_ reader: inout BigEndianFields) throws(TruncatedBytes) {
+    private mutating func readFormat5(_ reader: inout ByteReader) throws(TruncatedBytes) {
         try readClimate(&reader)
         for quantity in [SensorQuantity.accelerationX, .accelerationY, .accelerationZ] {
             add(quantity, try reader.availableSigned(), "g", over: 1000)
@@ -69,10 +69,10 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
         add(.transmitPower, power & 0x1F == 0x1F ? nil : (power & 0x1F) * 2 - 40, "dBm")
         add(.movementCount, try reader.available(1))
         add(.sequenceNumber, try reader.available(2))
-        addressBytes = try reader.bytes(6)
+        addressBytes = [UInt8](try reader.read(6))
     }
 
-    private mutating func readFormat6(_ reader: inout BigEndianFields) throws(TruncatedBytes) {
+    private mutating func readFormat6(_ reader: inout ByteReader) throws(TruncatedBytes) {
         try readClimate(&reader)
         add(.pm25, try reader.available(2), "µg/m³", over: 10)
         add(.carbonDioxide, try reader.available(2), "ppm")
@@ -86,10 +86,10 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
         let sequence = try reader.unsigned(1)
         readFlags(try reader.unsigned(1), indices)
         add(.sequenceNumber, sequence)
-        addressBytes = try reader.bytes(3)
+        addressBytes = [UInt8](try reader.read(3))
     }
 
-    private mutating func readFormatE1(_ reader: inout BigEndianFields) throws(TruncatedBytes) {
+    private mutating func readFormatE1(_ reader: inout ByteReader) throws(TruncatedBytes) {
         try readClimate(&reader)
         for quantity in [SensorQuantity.pm1, .pm25, .pm4, .pm10] {
             add(quantity, try reader.available(2), "µg/m³", over: 10)
@@ -97,12 +97,12 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
         add(.carbonDioxide, try reader.available(2), "ppm")
         let indices = (try reader.unsigned(1), try reader.unsigned(1))
         add(.illuminance, try reader.available(3), "lx", over: 100)
-        _ = try reader.bytes(3)
+        try reader.skip(3)
         let sequence = try reader.available(3)
         readFlags(try reader.unsigned(1), indices)
         add(.sequenceNumber, sequence)
-        _ = try reader.bytes(5)
-        addressBytes = try reader.bytes(6)
+        try reader.skip(5)
+        addressBytes = [UInt8](try reader.read(6))
     }
 
     /// The indices, whose lowest bits are among the flags.
@@ -117,35 +117,20 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
     private static let illuminanceStep = 1.0446300614125956
 }
 
-/// The fields of a RuuviTag, the most significant byte first. All bits set, of a signed number the lowest, say that a value
-/// is not available.
-private struct BigEndianFields {
-    private var rest: ArraySlice<UInt8>
-
-    init(_ bytes: [UInt8]) {
-        rest = bytes[...]
+// The most significant byte is first. All bits set, of a signed number the lowest, say that a value is not available.
+extension ByteReader {
+    fileprivate mutating func unsigned(_ count: Int) throws(TruncatedBytes) -> Int {
+        [UInt8](try read(count)).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    mutating func bytes(_ count: Int) throws(TruncatedBytes) -> [UInt8] {
-        guard rest.count >= count else {
-            throw TruncatedBytes(offset: rest.startIndex, needed: count, available: rest.count)
-        }
-        defer { rest = rest.dropFirst(count) }
-        return Array(rest.prefix(count))
-    }
-
-    mutating func unsigned(_ count: Int) throws(TruncatedBytes) -> Int {
-        try bytes(count).reduce(0) { $0 << 8 | Int($1) }
-    }
-
-    mutating func available(_ count: Int) throws(TruncatedBytes) -> Int? {
+    fileprivate mutating func available(_ count: Int) throws(TruncatedBytes) -> Int? {
         let number = try unsigned(count)
         return number == 1 << (8 * count) - 1 ? nil : number
     }
 
-    mutating func signed() throws(TruncatedBytes) -> Int { Int(Int16(truncatingIfNeeded: try unsigned(2))) }
+    fileprivate mutating func signed() throws(TruncatedBytes) -> Int { Int(Int16(truncatingIfNeeded: try unsigned(2))) }
 
-    mutating func availableSigned() throws(TruncatedBytes) -> Int? {
+    fileprivate mutating func availableSigned() throws(TruncatedBytes) -> Int? {
         let number = try signed()
         return number == Int(Int16.min) ? nil : number
     }
