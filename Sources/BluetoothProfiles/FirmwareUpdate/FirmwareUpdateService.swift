@@ -18,8 +18,9 @@ public struct FirmwareUpload: Hashable, Sendable {
 /// The storage of a device that takes firmware from a ``FirmwareUpdateService``.
 ///
 /// Every method may throw a ``FirmwareStatus``, which the client receives; any other error becomes
-/// ``FirmwareStatus/unknown``. The service calls one method at a time, and cancels it only when its `run` ends: a method
-/// may take as long as clients wait, which is 40 s for a ``FirmwareUpdater``.
+/// ``FirmwareStatus/unknown``. The service calls one method at a time. A method may take as long as clients wait, which is
+/// 40 s for a ``FirmwareUpdater``; it is cancelled when the service's `run` ends, which waits for it, and not by the end
+/// of a link.
 public protocol FirmwareStore: Sendable {
     /// The images in the device's slots.
     func images() async throws -> [FirmwareSlot]
