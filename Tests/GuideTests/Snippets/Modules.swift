@@ -2,7 +2,6 @@
 //     GUIDE_WRITE=1 swift test --filter GuideTests
 // swift-format-ignore-file
 
-@_exported import BluetoothAdvertising
 @_exported import BluetoothGateway
 @_exported import BluetoothLE
 @_exported import BluetoothProfiles
