@@ -57,7 +57,8 @@ public final class Keyboard: Sendable {
         AdvertisementContent(localName: name, services: [.humanInterfaceDevice], appearance: .keyboard)
     }
 
-    /// Advertises the keyboard and serves the hosts that connect while `body` runs. Needs CAP_NET_ADMIN.
+    /// Advertises the keyboard and serves the hosts that connect while `body` runs; their links end with it. Needs
+    /// CAP_NET_ADMIN.
     /// - Parameters:
     ///   - adapter: the adapter; its pairing agent answers when a host pairs, which none can without an agent.
     ///   - options: the advertising options.
