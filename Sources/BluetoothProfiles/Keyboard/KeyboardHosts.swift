@@ -29,23 +29,15 @@ final class KeyboardHosts: Sendable {
     private struct State {
         /// Nil while the keyboard is not served.
         var service: Service?
-        var hosts: [Host] = []
+        /// By their connections.
+        var hosts: [ObjectIdentifier: Host] = [:]
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastWaiting = 0
 
         var isUsed: Bool {
-            hosts.contains { host in
+            hosts.values.contains { host in
                 guard host.release == nil, let handle = service?.input(of: host).handle else { return false }
                 return host.subscriptions.contains(handle)
-            }
-        }
-
-        /// The host on a link; nil if it is not followed.
-        subscript(_ connection: Connection) -> Host? {
-            get { hosts.first { $0.connection === connection } }
-            set {
-                hosts.removeAll { $0.connection === connection }
-                if let newValue { hosts.append(newValue) }
             }
         }
     }
@@ -73,7 +65,7 @@ final class KeyboardHosts: Sendable {
             }
             return state
         }
-        for host in former.hosts { host.release?.cancel() }
+        for host in former.hosts.values { host.release?.cancel() }
         for continuation in former.waiting.values { continuation.finish() }
     }
 
@@ -99,16 +91,15 @@ final class KeyboardHosts: Sendable {
                 isFollowed = error.code == .overflow
             }
         }
-        state.withLock { $0[connection] = nil }
+        state.withLock { $0.hosts[ObjectIdentifier(connection)] = nil }
     }
 
     /// Changes the state of a host; one that is not followed only if it is new.
     private func change(_ connection: Connection, isNew: Bool = false, _ body: (inout Host) -> Void) {
         let waiting = state.withLock { state -> [AsyncStream<Void>.Continuation] in
-            guard state.service != nil, var host = state[connection] ?? (isNew ? Host(connection: connection) : nil)
-            else { return [] }
-            body(&host)
-            state[connection] = host
+            let id = ObjectIdentifier(connection)
+            guard state.service != nil, isNew || state.hosts[id] != nil else { return [] }
+            body(&state.hosts[id, default: Host(connection: connection)])
             return state.isUsed ? Array(state.waiting.values) : []
         }
         for continuation in waiting { continuation.yield() }
@@ -134,7 +125,10 @@ final class KeyboardHosts: Sendable {
 
     /// Whether a host uses the boot protocol on its link.
     subscript(isBoot peer: BluetoothAddress) -> Bool {
-        get { link(to: peer).flatMap { link in state.withLock { $0[link]?.isBoot } } ?? false }
+        get {
+            guard let link = link(to: peer) else { return false }
+            return state.withLock { $0.hosts[ObjectIdentifier(link)]?.isBoot == true }
+        }
         set {
             guard let link = link(to: peer) else { return }
             change(link, isNew: true) { $0.isBoot = newValue }
@@ -153,11 +147,8 @@ final class KeyboardHosts: Sendable {
     /// Sends a report to every host at the same time, and returns for each the reason if it misses the report.
     func send(_ report: KeyboardReport) async -> [BluetoothError?] {
         await withTaskGroup(of: BluetoothError?.self) { group in
-            for host in state.withLock({ $0.hosts }) {
-                group.addTask {
-                    guard host.release == nil else { return self.isBehind(host.connection) }
-                    return await self.send(report, to: host.connection)
-                }
+            for host in state.withLock({ Array($0.hosts.values) }) {
+                group.addTask { await self.send(report, to: host) }
             }
             var failures: [BluetoothError?] = []
             for await failure in group { failures.append(failure) }
@@ -165,7 +156,13 @@ final class KeyboardHosts: Sendable {
         }
     }
 
-    private func send(_ report: KeyboardReport, to connection: Connection) async -> BluetoothError? {
+    private func send(_ report: KeyboardReport, to host: Host) async -> BluetoothError? {
+        let connection = host.connection
+        guard host.release == nil else {
+            return BluetoothError(
+                .busy, .init("type", peer: connection.peer),
+                "The link has not yet accepted earlier keys, so these are not sent.", isRetryable: true)
+        }
         var failure = await notify(report, to: connection, timeout: .seconds(5))
         if failure?.code == .cancelled, report == .released {
             // Keys go up in a cancelled task too.
@@ -180,7 +177,9 @@ final class KeyboardHosts: Sendable {
     private func notify(
         _ report: KeyboardReport, to connection: Connection, timeout: Duration?
     ) async -> BluetoothError? {
-        let input = state.withLock { state in state[connection].flatMap { state.service?.input(of: $0) } }
+        let input = state.withLock { state in
+            state.hosts[ObjectIdentifier(connection)].flatMap { state.service?.input(of: $0) }
+        }
         guard let input else { return BluetoothError(.notSubscribed, .init("type"), "The host has left.") }
         do throws(BluetoothError) {
             try await input.notify(report.bytes, to: connection, timeout: timeout)
@@ -193,18 +192,11 @@ final class KeyboardHosts: Sendable {
     /// Releases the keys of a host as soon as its link accepts a report. Until then it misses all others.
     private func releaseLater(_ connection: Connection) {
         change(connection) { host in
-            host.release =
-                host.release
-                ?? Task(executorPreference: connection.loop) {
-                    _ = await self.notify(.released, to: connection, timeout: nil)
-                    self.change(connection) { $0.release = nil }
-                }
+            guard host.release == nil else { return }
+            host.release = Task(executorPreference: connection.loop) {
+                _ = await self.notify(.released, to: connection, timeout: nil)
+                self.change(connection) { $0.release = nil }
+            }
         }
-    }
-
-    private func isBehind(_ connection: Connection) -> BluetoothError {
-        BluetoothError(
-            .busy, .init("type", peer: connection.peer),
-            "The link has not yet accepted earlier keys, so these are not sent.", isRetryable: true)
     }
 }
