@@ -43,7 +43,9 @@ extension Characteristic where Value == Double {
         let encoded = try codec.encode(123.4)
         #expect(decoded == 123.4)
         #expect(encoded == [0xD2, 0x04])
-        #expect(throws: MalformedValue("level", "2 bytes needed, 1 available")) { try codec.decode([1]) }
+        let problem = MalformedValue("level", "2 bytes needed, 1 available")
+        #expect(throws: problem) { try codec.decode([1]) }
+        #expect("\(problem)" == "level: 2 bytes needed, 1 available")
         #expect(throws: MalformedValue("level", "6553.6 is out of range")) { try codec.encode(6553.6) }
     }
 }

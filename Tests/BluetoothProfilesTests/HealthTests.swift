@@ -306,6 +306,12 @@ private func with<Value>(_ value: Value, _ change: (inout Value) -> Void) -> Val
         }
     }
 
+    /// With the names that Bumble gives them.
+    @Test func placesOfAHeartRateSensorHaveNames() {
+        let names = (0...6 as ClosedRange<UInt8>).map { "\(BodySensorLocation(rawValue: $0))" }
+        #expect(names == ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"])
+    }
+
     /// A value out of the range of its field, with its name.
     @Test func whatAFormatCannotExpressIsRefused() {
         #expect(throws: MalformedValue("value", "65536.0 is out of range")) {

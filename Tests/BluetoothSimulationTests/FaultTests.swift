@@ -101,46 +101,14 @@ struct FaultTests {
         }
     }
 
-    @Test func aServiceIsReachedByItsNumberAndWaitsForSlowReaders() async throws {
-        let radio = SimulatedRadio()
-        let (central, peripheral) = (radio.makeKernel(), radio.makeKernel())
-        let address = try #require(try peripheral.adapters().first?.address)
-        try await radio.run {
-            let accepted = Accepted()
-            let options = L2CAPOptions(receiveMTU: 2000, receiveBuffer: 10_000)
-            let listener = try peripheral.listenL2CAP(
-                channel: .dynamic(psm: 0), on: .zero, options: options, accepted.handler)
-            #expect(listener.channel == .dynamic(psm: 0x80))
-            let advertiser = try peripheral.hci()
-            try await advertiser.advertise()
-            let channel = try await central.link(to: address, channel: listener.channel)
-            let other = await accepted.next()
-            #expect(try #require(channel.l2cap).maximumTransmissionUnits() == (672, 2000))
-            other.socket.setReading(false)
-            var (sent, refusals) = (0, 0)
-            while refusals < 2 {
-                if channel.send([UInt8](repeating: UInt8(truncatingIfNeeded: sent), count: 1900)) == .sent {
-                    (sent, refusals) = (sent + 1, 0)
-                } else {
-                    // The initial credits are used up before more arrive.
-                    refusals += 1
-                    try await radio.sleep(for: .seconds(10))
-                }
-            }
-            #expect(channel.send([0]) == .wouldBlock)
-            other.socket.setReading(true)
-            for number in 0..<sent {
-                #expect(await other.nextPacket()?.first == UInt8(truncatingIfNeeded: number))
-            }
-            other.socket.close()
-            #expect(await channel.end() == KernelError("recv", .connectionReset))
-            // There is no such PSM.
-            let refused = try central.connect(to: address, channel: .dynamic(psm: 0x99))
-            #expect(await refused.end() == KernelError("connect", .connectionRefused))
-            #expect(throws: KernelError("bind", .accessDenied)) {
-                _ = try peripheral.listenL2CAP(
-                    channel: .dynamic(psm: 0x25), on: .zero, options: L2CAPOptions(), accepted.handler)
-            }
+    @Test func aPeerThatNeverAnswersAPairingCostsTheLinkAfterThirtySeconds() async throws {
+        try await withEcho { radio, kernel, peripheral in
+            peripheral.setSecurity(SimulatedSecurity(response: .silence))
+            let channel = try await kernel.link(to: peripheral.address)
+            let start = radio.now
+            try channel.l2cap?.raiseSecurity(to: .medium)
+            #expect(await channel.end() == KernelError("recv", .accessDenied))
+            #expect(start.duration(to: radio.now) < .seconds(31))
         }
     }
 

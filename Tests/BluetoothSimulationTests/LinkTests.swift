@@ -27,31 +27,6 @@ struct LinkTests {
         }
     }
 
-    @Test func twoKernelsOnOneRadioTalkToEachOther() async throws {
-        let radio = SimulatedRadio()
-        let (central, peripheral) = (radio.makeKernel(), radio.makeKernel())
-        let address = try #require(try peripheral.adapters().first?.address)
-        try await radio.run(limit: .seconds(60)) {
-            let accepted = Accepted()
-            let listener = try peripheral.listenL2CAP(
-                channel: .attribute, on: .zero, options: L2CAPOptions(), accepted.handler)
-            let advertiser = try peripheral.hci()
-            try await advertiser.advertise()
-            let channel = try await central.link(to: address)
-            let other = await accepted.next()
-            #expect(other.l2cap?.peer == (try central.adapters().first?.address))
-            channel.send([1, 2, 3])
-            #expect(await other.nextPacket() == [1, 2, 3])
-            other.send([4])
-            other.send([5])
-            #expect(await channel.nextPacket() == [4])
-            #expect(await channel.nextPacket() == [5])
-            other.socket.close()
-            listener.close()
-            #expect(await channel.end() == KernelError("recv", .connectionReset))
-        }
-    }
-
     @Test func nobodyToConnectToEndsWithTheTimeOut() async throws {
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel()
@@ -76,18 +51,6 @@ struct LinkTests {
         try await radio.run {
             let channel = try kernel.connect(to: peripheral.address)
             #expect(await channel.tap.next() == .closed(KernelError("connect", .notImplemented)))
-        }
-    }
-
-    @Test func whatWasReceivedCanBeReadAfterTheEnd() async throws {
-        try await withEcho { radio, kernel, peripheral in
-            let channel = try await kernel.link(to: peripheral.address)
-            channel.socket.setReading(false)
-            channel.send([7])
-            try await radio.sleep(for: .seconds(1))
-            peripheral.disconnect()
-            try await radio.sleep(for: .seconds(1))
-            #expect(channel.tap.pending == [.closed(KernelError("recv", .connectionReset))])
         }
     }
 
@@ -120,18 +83,5 @@ struct LinkTests {
             #expect(channel.send([1]) == .sent)
             #expect(channel.send([UInt8](repeating: 0, count: 673)) == .failed(KernelError("send", .messageTooLong)))
         }
-    }
-}
-
-extension Channel {
-    /// Advertises connectable with raw extended commands.
-    func advertise() async throws {
-        let parameters = LESetExtendedAdvertisingParameters(
-            advertisingHandle: 1, properties: .legacyConnectable, intervalMinimum: 0xA0, intervalMaximum: 0xA0)
-        #expect(try await perform(parameters) == .success)
-        #expect(
-            try await perform(
-                LESetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: 1)]))
-                == .success)
     }
 }

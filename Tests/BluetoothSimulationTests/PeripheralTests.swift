@@ -1,7 +1,6 @@
 import BluetoothATT
 import BluetoothGATT
 import BluetoothSimulation
-import Synchronization
 import Testing
 
 struct PeripheralTests {
@@ -41,42 +40,6 @@ struct PeripheralTests {
                 [0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [UInt8(configuration.rawValue), 0])
             #expect(await channel.nextPacket() == [0x13])
             try await body(radio, server, peripheral, level, channel)
-        }
-    }
-
-    @Test func itServesItsAttributes() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let server = try makeServer()
-        let written = Mutex<[[UInt8]]>([])
-        server.onRead { _, _ in .value(Array("Thing".utf8)) }
-        server.onWrite { writes, _ in
-            written.withLock { $0 += writes.map(\.value) }
-            return .accept
-        }
-        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
-        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
-        let name = try #require(server.handle(of: 0x2A00, in: 0x180F))
-        let port = try #require(server.handle(of: 0x2A3D, in: 0x180F))
-        try await radio.run {
-            let channel = try await kernel.link(to: peripheral.address)
-            channel.send([0x02, 0x40, 0x00])
-            #expect(await channel.nextPacket() == [0x03, 0x05, 0x02])
-            channel.send([0x0A] + hex(level))
-            #expect(await channel.nextPacket() == [0x0B, 77])
-            channel.send([0x0A] + hex(name))
-            #expect(await channel.nextPacket() == [0x0B] + Array("Thing".utf8))
-            channel.send([0x12] + hex(port) + [1, 2])
-            #expect(await channel.nextPacket() == [0x13])
-            channel.send([0x52] + hex(port) + [3])
-            // The configuration descriptor follows the value.
-            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
-            #expect(await channel.nextPacket() == [0x13])
-            #expect(written.withLock { $0 } == [[1, 2], [3]])
-            #expect(await server.notify([76], of: level) == 1)
-            #expect(await channel.nextPacket() == [0x1B] + hex(level) + [76])
-            // Not subscribed to.
-            #expect(await server.indicate([75], of: level) == 0)
         }
     }
 

@@ -19,7 +19,7 @@ struct SimulationTests {
             let scanner = try kernel.hci()
             _ = try await scanner.perform(extendedScan)
             _ = try await scanner.perform(LESetExtendedScanEnable(isEnabled: true))
-            _ = try await scanner.nextReport()
+            _ = try await scanner.nextReportedData()
             return scanner
         }
         let moment = radio.now
@@ -91,7 +91,7 @@ struct SimulationTests {
                 _ = try await scanner.perform(LESetExtendedScanEnable(isEnabled: true))
                 var moments: [Int64] = []
                 for _ in 0..<50 {
-                    _ = try await scanner.nextReport()
+                    _ = try await scanner.nextReportedData()
                     moments.append(radio.now.nanoseconds)
                 }
                 return moments

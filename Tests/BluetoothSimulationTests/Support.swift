@@ -44,19 +44,6 @@ extension Tap {
     var handler: SocketHandler { { [self] event in add(event) } }
 }
 
-/// The connections that a listening socket accepts.
-typealias Accepted = Received<Channel>
-
-extension Accepted {
-    var handler: L2CAPAcceptHandler {
-        { [self] socket in
-            let channel = Channel(socket: socket, tap: Tap())
-            add(channel)
-            return channel.tap.handler
-        }
-    }
-}
-
 /// A socket with its events.
 struct Channel {
     let socket: any PacketSocket
@@ -90,22 +77,19 @@ struct Channel {
 }
 
 extension SimulatedKernel {
-    func connect(
-        to peer: BluetoothAddress, channel: L2CAPChannel = .attribute, from adapter: BluetoothAddress = .zero,
-        options: L2CAPOptions = L2CAPOptions()
-    ) throws -> Channel {
+    func connect(to peer: BluetoothAddress, options: L2CAPOptions = L2CAPOptions()) throws -> Channel {
         let tap = Tap()
         return Channel(
-            socket: try connectL2CAP(to: peer, channel: channel, from: adapter, options: options, tap.handler),
+            socket: try connectL2CAP(to: peer, channel: .attribute, from: .zero, options: options, tap.handler),
             tap: tap)
     }
 
     /// Connects, and waits until the link is up.
     func link(
-        to peer: BluetoothAddress, channel: L2CAPChannel = .attribute, from adapter: BluetoothAddress = .zero,
-        options: L2CAPOptions = L2CAPOptions(), sourceLocation: SourceLocation = #_sourceLocation
+        to peer: BluetoothAddress, options: L2CAPOptions = L2CAPOptions(),
+        sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> Channel {
-        let channel = try connect(to: peer, channel: channel, from: adapter, options: options)
+        let channel = try connect(to: peer, options: options)
         #expect(await channel.tap.next() == .writable, sourceLocation: sourceLocation)
         return channel
     }
@@ -134,12 +118,12 @@ extension Channel {
         throw KernelError("recv", .notConnected)
     }
 
-    /// The next advertising report's address, data and properties.
-    func nextReport() async throws -> (BluetoothAddress?, [UInt8], AdvertisingReport.Properties) {
+    /// The data of the next advertising report.
+    func nextReportedData() async throws -> [UInt8] {
         while let packet = await nextPacket() {
             guard var reports = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else { continue }
             guard let report = try reports.next() else { continue }
-            return (report.address, [UInt8](report.data), report.properties)
+            return [UInt8](report.data)
         }
         throw KernelError("recv", .notConnected)
     }

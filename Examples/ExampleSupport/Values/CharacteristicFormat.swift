@@ -9,27 +9,10 @@ import BluetoothProfiles
 enum CharacteristicFormat: Sendable {
     /// UTF-8.
     case text
-    /// Items one after another.
-    case layout(ValueLayout)
     /// A type of BluetoothProfiles.
     case typed(any TypedCharacteristic)
     /// A format of its own; nil if the value does not have it.
     case custom(@Sendable ([UInt8]) -> DecodedValue?)
-
-    /// One number.
-    static func number(
-        _ format: NumberFormat, _ scale: NumberScale = .one, _ unit: String? = nil, unknown: UInt64? = nil
-    ) -> CharacteristicFormat {
-        .layout(ValueLayout(.number(nil, format, scale, unit, unknown: unknown)))
-    }
-
-    /// One byte that selects a name.
-    static func names(_ names: [UInt8: String]) -> CharacteristicFormat { .layout(ValueLayout(.names(nil, names))) }
-
-    /// Bits with names.
-    static func bits(_ byteCount: Int, _ names: [Int: String]) -> CharacteristicFormat {
-        .layout(ValueLayout(.bits(nil, byteCount, names)))
-    }
 
     /// The format of an assigned characteristic; nil if it is not in a table.
     init?(_ uuid: BluetoothUUID?) {
@@ -43,17 +26,13 @@ enum CharacteristicFormat: Sendable {
         }
     }
 
-    private static let all = [devices, bodies, sports].reduce(into: [:]) { all, table in
-        all.merge(table) { first, _ in first }
-    }
+    private static let all = devices.merging(bodies) { first, _ in first }
 
     /// The decoded value; nil if it does not have the format.
     func decode(_ value: [UInt8]) -> DecodedValue? {
         switch self {
         case .text: nil
-        case .layout(let layout): layout.decode(value)
-        case .typed(let characteristic):
-            characteristic.describe(value).map { DecodedValue($0.map { DecodedValue.Part($0) }) }
+        case .typed(let characteristic): characteristic.describe(value).map(DecodedValue.init(fields:))
         case .custom(let decode): decode(value)
         }
     }
@@ -64,11 +43,6 @@ enum CharacteristicFormat: Sendable {
 extension CharacteristicFormat {
     private static let yesOrNo: [UInt8: String] = [0: "no", 1: "yes"]
 
-    static let weekdays: [UInt8: String] = [
-        0: "unknown day", 1: "Monday", 2: "Tuesday", 3: "Wednesday", 4: "Thursday", 5: "Friday", 6: "Saturday",
-        7: "Sunday",
-    ]
-
     /// GAP, GATT, the Alert, HID and Scan Parameters services.
     static let devices: [UInt16: CharacteristicFormat] = [
         0x2A00: .text,
@@ -76,10 +50,20 @@ extension CharacteristicFormat {
         0x2A02: .names([0: "privacy off", 1: "privacy on"]),
         0x2A04: .custom(preferredParameters),
         0x2A05: .custom(handleRange),
-        0x2A08: .layout(ValueLayout(.dateTime())),
-        0x2A09: .names(weekdays),
-        0x2A0A: .layout(ValueLayout(.dateTime(), .names("day", weekdays))),
-        0x2A3F: .bits(1, [0: "ringer", 1: "vibration", 2: "display alert"]),
+        0x2A08: .fields { (fields) throws(MalformedValue) in
+            var time = DateTime()
+            try fields.dateTime(nil, &time)
+        },
+        0x2A09: .fields { (fields) throws(MalformedValue) in
+            var day = DayOfWeek.unknown
+            try fields.code(nil, &day)
+        },
+        0x2A0A: .fields { (fields) throws(MalformedValue) in
+            var (time, day) = (DateTime(), DayOfWeek.unknown)
+            try fields.dateTime(nil, &time)
+            try fields.code("day", &day)
+        },
+        0x2A3F: .bits([0: "ringer", 1: "vibration", 2: "display alert"]),
         0x2A41: .names([0: "silent", 1: "normal"]),
         0x2A4A: .custom(hidInformation),
         0x2A4E: .names([0: "boot protocol", 1: "report protocol"]),
@@ -87,8 +71,8 @@ extension CharacteristicFormat {
         0x2A99: .number(.u32),
         0x2AA6: .names(yesOrNo),
         0x2AC9: .names([0: "resolvable private addresses only"]),
-        0x2B29: .bits(1, [0: "robust caching", 1: "enhanced ATT bearer", 2: "multiple value notifications"]),
-        0x2B3A: .bits(1, [0: "enhanced ATT bearer"]),
+        0x2B29: .bits([0: "robust caching", 1: "enhanced ATT bearer", 2: "multiple value notifications"]),
+        0x2B3A: .bits([0: "enhanced ATT bearer"]),
     ]
 
     private static func appearance(_ value: [UInt8]) -> DecodedValue? {
@@ -98,34 +82,37 @@ extension CharacteristicFormat {
     }
 
     private static func preferredParameters(_ value: [UInt8]) -> DecodedValue? {
-        let layout = ValueLayout(
-            .number("shortest", .u16, .times(125, ten: -2), "ms"), .number("longest", .u16, .times(125, ten: -2), "ms"),
-            .number("latency", .u16), .number("timeout", .u16, .ten(1), "ms"))
-        guard var decoded = layout.decode(value) else { return nil }
-        decoded.summary =
-            "interval \(decoded.parts[0].text) to \(decoded.parts[1].text) ms, latency \(decoded.parts[2].text), "
-            + "timeout \(decoded.parts[3].text) ms"
+        let format = fields { (fields) throws(MalformedValue) in
+            try fields.number("shortest", .u16, .times(125, ten: -2), "ms")
+            try fields.number("longest", .u16, .times(125, ten: -2), "ms")
+            try fields.number("latency", .u16)
+            try fields.number("timeout", .u16, .ten(1), "ms")
+        }
+        guard var decoded = format.decode(value) else { return nil }
+        let texts = decoded.parts.map(\.text)
+        decoded.summary = "interval \(texts[0]) to \(texts[1]) ms, latency \(texts[2]), timeout \(texts[3]) ms"
         return decoded
     }
 
     private static func handleRange(_ value: [UInt8]) -> DecodedValue? {
-        let layout = ValueLayout(.identifier("start", 2), .identifier("end", 2))
-        guard var decoded = layout.decode(value) else { return nil }
-        decoded.summary = "\(decoded.parts[0].text) to \(decoded.parts[1].text)"
+        let format = fields { (fields) throws(MalformedValue) in
+            var (start, end) = (0 as UInt16, 0 as UInt16)
+            try fields.identifier("start", &start)
+            try fields.identifier("end", &end)
+        }
+        guard var decoded = format.decode(value) else { return nil }
+        decoded.summary = decoded.parts.map(\.text).joined(separator: " to ")
         return decoded
     }
 
     private static func hidInformation(_ value: [UInt8]) -> DecodedValue? {
-        let layout = ValueLayout(
-            .identifier("version", 2), .number("country", .u8),
-            .bits("flags", 1, [0: "remote wake", 1: "normally connectable"]))
-        guard var decoded = layout.decode(value) else { return nil }
+        guard value.count == 4 else { return nil }
         // Binary-coded decimal: 0x0111 is 1.11.
-        let version =
-            "\(value[1] >> 4 == 0 ? "" : String(value[1] >> 4, radix: 16))\(String(value[1] & 15, radix: 16))."
-            + hexadecimal(value[0], digits: 2)
-        decoded.parts[0].text = version
-        decoded.parts[0].json = .string(version)
-        return decoded
+        let version = "\(String(value[1], radix: 16)).\(hexadecimal(value[0], digits: 2))"
+        let flags = listed(value[3], names: [0: "remote wake", 1: "normally connectable"])
+        return DecodedValue([
+            .init("version", version, .string(version)), .init("country", "\(value[2])", .integer(Int(value[2]))),
+            .init("flags", flags, .integer(Int(value[3]))),
+        ])
     }
 }

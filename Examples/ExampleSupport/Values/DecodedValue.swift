@@ -70,6 +70,11 @@ public struct DecodedValue: Sendable {
         self.note = note
     }
 
+    /// A value of fields as BluetoothProfiles describes them.
+    init(fields: [DescribedField]) {
+        self.init(fields.map { Part($0) })
+    }
+
     /// A value that has a text only.
     public init(text: String) {
         self.init([Part(nil, text, .null)])

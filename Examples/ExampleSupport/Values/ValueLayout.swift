@@ -1,105 +1,59 @@
+import BluetoothPrimitives
 import BluetoothProfiles
 
-/// The layout of a characteristic's value: items in their order, some of them only with certain flags.
-struct ValueLayout: Sendable {
-    /// The size of the flags, which come first; 0 without flags.
-    var flagByteCount = 0
-    /// The items after the flags.
-    var items: [Item]
+// The formats of characteristics without a type in BluetoothProfiles.
 
-    /// A layout with flags.
-    init(flags byteCount: Int, _ items: [Item]) {
-        flagByteCount = byteCount
-        self.items = items
+extension CharacteristicFormat {
+    /// Fields, which `read` reads in their order.
+    static func fields(
+        _ read: @escaping @Sendable (inout FieldCoder) throws(MalformedValue) -> Void
+    ) -> CharacteristicFormat {
+        let codec = FieldCodec(0) { (_, fields) throws(MalformedValue) in try read(&fields) }
+        return .custom { codec.describe($0).map(DecodedValue.init(fields:)) }
     }
 
-    /// A layout without flags.
-    init(_ items: Item...) {
-        self.items = items
+    /// One number.
+    static func number(
+        _ format: NumberFormat, _ scale: NumberScale = .one, _ unit: String? = nil, unknown: UInt64? = nil
+    ) -> CharacteristicFormat {
+        .fields { (fields) throws(MalformedValue) in
+            try fields.number(nil, format, scale, unit, unknown: unknown)
+        }
     }
 
-    /// The presence of an item.
-    enum Condition: Sendable {
-        case always
-        /// The flag with this number is set.
-        case set(Int)
-        /// The flag with this number is clear.
-        case clear(Int)
-        /// The first flag is set, and the second one has the value.
-        case pair(Int, Int, isSet: Bool)
-
-        /// Both flags are set.
-        static func both(_ first: Int, set second: Int) -> Condition { .pair(first, second, isSet: true) }
-        /// The first flag is set and the second one is clear.
-        static func both(_ first: Int, clear second: Int) -> Condition { .pair(first, second, isSet: false) }
+    /// One byte that selects a name.
+    static func names(_ names: [UInt8: String]) -> CharacteristicFormat {
+        .custom { value in
+            guard let code = value.first, value.count == 1 else { return nil }
+            return DecodedValue([.init(nil, names[code] ?? "0x" + hexadecimal(code, digits: 2), .integer(Int(code)))])
+        }
     }
 
-    /// An item of a layout.
-    struct Item: Sendable {
-        /// The form of an item.
-        enum Content: Sendable {
-            /// A number; the raw value `unknown` means that it is not known.
-            case number(NumberFormat, NumberScale, unit: String?, unknown: UInt64?)
-            /// One byte that selects a name.
-            case names([UInt8: String])
-            /// Bits with names, the least significant first.
-            case bits(byteCount: Int, [Int: String])
-            /// Seven bytes: year, month, day, hours, minutes, seconds.
-            case dateTime
-            /// Four bytes: year, month, day.
-            case date
-            /// Bytes shown in hexadecimal, the most significant first.
-            case identifier(byteCount: Int)
-            /// No bytes: the condition itself.
-            case mark
-            /// Bytes that are reserved.
-            case skipped(byteCount: Int)
+    /// One byte whose bits have names.
+    static func bits(_ names: [Int: String]) -> CharacteristicFormat {
+        .custom { value in
+            guard let bits = value.first, value.count == 1 else { return nil }
+            return DecodedValue([.init(nil, listed(bits, names: names), .integer(Int(bits)))])
         }
+    }
+}
 
-        var name: String?
-        var content: Content
-        var condition = Condition.always
-        /// Whether it repeats until the end.
-        var repeats = false
+extension FieldCoder {
+    /// A number that is only shown: without its flag there is none.
+    mutating func number(
+        _ name: String?, _ format: NumberFormat, _ scale: NumberScale = .one, _ unit: String? = nil, flag: Int? = nil,
+        unknown: UInt64? = nil
+    ) throws(MalformedValue) {
+        var number: Double?
+        try self.number(name, &number, format, scale, unit: unit, flag: flag, unknown: unknown)
+    }
 
-        static func number(
-            _ name: String? = nil, _ format: NumberFormat, _ scale: NumberScale = .one, _ unit: String? = nil,
-            unknown: UInt64? = nil, when condition: Condition = .always, repeats: Bool = false
-        ) -> Item {
-            Item(
-                name: name, content: .number(format, scale, unit: unit, unknown: unknown), condition: condition,
-                repeats: repeats)
-        }
-
-        static func names(_ name: String? = nil, _ names: [UInt8: String], when condition: Condition = .always) -> Item
-        {
-            Item(name: name, content: .names(names), condition: condition)
-        }
-
-        static func bits(
-            _ name: String? = nil, _ byteCount: Int, _ names: [Int: String], when condition: Condition = .always
-        ) -> Item {
-            Item(name: name, content: .bits(byteCount: byteCount, names), condition: condition)
-        }
-
-        static func mark(_ name: String, when condition: Condition) -> Item {
-            Item(name: name, content: .mark, condition: condition)
-        }
-
-        static func dateTime(_ name: String? = nil, when condition: Condition = .always) -> Item {
-            Item(name: name, content: .dateTime, condition: condition)
-        }
-
-        static func date() -> Item { Item(content: .date) }
-
-        static func identifier(
-            _ name: String? = nil, _ byteCount: Int, when condition: Condition = .always
-        ) -> Item {
-            Item(name: name, content: .identifier(byteCount: byteCount), condition: condition)
-        }
-
-        static func skipped(_ byteCount: Int, when condition: Condition = .always) -> Item {
-            Item(content: .skipped(byteCount: byteCount), condition: condition)
+    /// A mass that is only shown, in one of the two units of a scale.
+    mutating func mass(_ name: String, isImperial: Bool, flag: Int) throws(MalformedValue) {
+        if isImperial {
+            try number(name, .u16, .ten(-2), "lb", flag: flag)
+        } else {
+            try number(name, .u16, .times(5, ten: -3), "kg", flag: flag)
         }
     }
 }

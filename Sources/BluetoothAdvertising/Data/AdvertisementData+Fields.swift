@@ -192,7 +192,7 @@ extension AdvertisementData {
     /// The Security Manager TK Value of out-of-band pairing, 16 bytes in wire order.
     public var securityManagerTK: [UInt8]? {
         firstField(.deviceIDOrSecurityManagerTK) {
-            if case .securityManagerTK(let value) = $0.kind { value } else { nil }
+            if case .bytes(_, let value) = $0.kind { value } else { nil }
         }
     }
 

@@ -44,10 +44,7 @@ extension ADField {
     /// The AD structures of the field: one, or one for each width of UUID or kind of address.
     public func structures() throws(AdvertisementDataError) -> [ADStructure] {
         switch kind {
-        case .securityManagerTK(let bytes), .broadcastCode(let bytes), .simplePairingHash192(let bytes),
-            .simplePairingRandomizer192(let bytes), .simplePairingHash256(let bytes),
-            .simplePairingRandomizer256(let bytes), .secureConnectionsConfirmation(let bytes),
-            .secureConnectionsRandom(let bytes):
+        case .bytes(let type, let bytes) where type.isKey || type == .deviceIDOrSecurityManagerTK:
             try Self.check(type, bytes, is: Self.keyByteCount)
         case .encryptedAdvertisingData(let data):
             try Self.check(type, data.randomizer, is: EncryptedAdvertisingData.randomizerByteCount)
@@ -100,9 +97,7 @@ extension ADField {
         case .localName(_, let complete): complete ? .completeLocalName : .shortenedLocalName
         case .txPowerLevel: .txPowerLevel
         case .classOfDevice: .classOfDevice
-        case .simplePairingHash192: .simplePairingHash192
-        case .simplePairingRandomizer192: .simplePairingRandomizer192
-        case .deviceID, .securityManagerTK: .deviceIDOrSecurityManagerTK
+        case .deviceID: .deviceIDOrSecurityManagerTK
         case .securityManagerOutOfBandFlags: .securityManagerOutOfBandFlags
         case .peripheralConnectionIntervalRange: .peripheralConnectionIntervalRange
         case .solicitedServices(let uuids): .solicitedServices(Self.firstWidth(of: uuids))
@@ -114,28 +109,16 @@ extension ADField {
             interval.rawValue <= UInt16.max ? .advertisingInterval : .advertisingIntervalLong
         case .leBluetoothDeviceAddress: .leBluetoothDeviceAddress
         case .leRole: .leRole
-        case .simplePairingHash256: .simplePairingHash256
-        case .simplePairingRandomizer256: .simplePairingRandomizer256
-        case .secureConnectionsConfirmation: .secureConnectionsConfirmation
-        case .secureConnectionsRandom: .secureConnectionsRandom
         case .uri: .uri
-        case .indoorPositioning: .indoorPositioning
         case .transportDiscoveryData: .transportDiscoveryData
         case .leSupportedFeatures: .leSupportedFeatures
         case .channelMapUpdateIndication: .channelMapUpdateIndication
-        case .pbADV: .pbADV
-        case .meshMessage: .meshMessage
-        case .meshBeacon: .meshBeacon
-        case .bigInfo: .bigInfo
-        case .broadcastCode: .broadcastCode
         case .resolvableSetIdentifier: .resolvableSetIdentifier
         case .broadcastName: .broadcastName
         case .encryptedAdvertisingData: .encryptedAdvertisingData
         case .periodicAdvertisingResponseTiming: .periodicAdvertisingResponseTiming
-        case .electronicShelfLabel: .electronicShelfLabel
-        case .information3D: .information3D
         case .manufacturerData: .manufacturerSpecificData
-        case .other(let type, _): type
+        case .bytes(let type, _), .other(let type, _): type
         }
     }
 
@@ -195,12 +178,7 @@ extension ADField {
         case .manufacturerData(let data):
             try writer.write(data.company.rawValue)
             try writer.write(data.data)
-        case .simplePairingHash192(let bytes), .simplePairingRandomizer192(let bytes),
-            .simplePairingHash256(let bytes), .simplePairingRandomizer256(let bytes), .securityManagerTK(let bytes),
-            .secureConnectionsConfirmation(let bytes), .secureConnectionsRandom(let bytes), .broadcastCode(let bytes),
-            .indoorPositioning(let bytes), .pbADV(let bytes), .meshMessage(let bytes), .meshBeacon(let bytes),
-            .bigInfo(let bytes), .electronicShelfLabel(let bytes), .information3D(let bytes), .other(_, let bytes):
-            try writer.write(bytes)
+        case .bytes(_, let bytes), .other(_, let bytes): try writer.write(bytes)
         }
     }
 

@@ -10,10 +10,7 @@ public struct ADField: Hashable, Sendable {
         case localName(String, complete: Bool)
         case txPowerLevel(Int8)
         case classOfDevice(ClassOfDevice)
-        case simplePairingHash192([UInt8])
-        case simplePairingRandomizer192([UInt8])
         case deviceID(DeviceID)
-        case securityManagerTK([UInt8])
         case securityManagerOutOfBandFlags(SecurityManagerOutOfBandFlags)
         case peripheralConnectionIntervalRange(ConnectionIntervalRange)
         case solicitedServices([BluetoothUUID])
@@ -23,27 +20,17 @@ public struct ADField: Hashable, Sendable {
         case advertisingInterval(AdvertisingInterval)
         case leBluetoothDeviceAddress(BluetoothAddress)
         case leRole(LERole)
-        case simplePairingHash256([UInt8])
-        case simplePairingRandomizer256([UInt8])
-        case secureConnectionsConfirmation([UInt8])
-        case secureConnectionsRandom([UInt8])
         case uri(String)
-        case indoorPositioning([UInt8])
         case transportDiscoveryData([TransportDiscoveryBlock])
         case leSupportedFeatures(LESupportedFeatures)
         case channelMapUpdateIndication(ChannelMapUpdate)
-        case pbADV([UInt8])
-        case meshMessage([UInt8])
-        case meshBeacon([UInt8])
-        case bigInfo([UInt8])
-        case broadcastCode([UInt8])
         case resolvableSetIdentifier(ResolvableSetIdentifier)
         case broadcastName(String)
         case encryptedAdvertisingData(EncryptedAdvertisingData)
         case periodicAdvertisingResponseTiming(PeriodicAdvertisingResponseTiming)
-        case electronicShelfLabel([UInt8])
-        case information3D([UInt8])
         case manufacturerData(ManufacturerData)
+        /// Bytes without parts: those of a key, or of a format of its own.
+        case bytes(ADType, [UInt8])
         case other(ADType, [UInt8])
     }
 
@@ -67,13 +54,15 @@ public struct ADField: Hashable, Sendable {
     /// The BR/EDR class of device.
     public static func classOfDevice(_ value: ClassOfDevice) -> Self { Self(.classOfDevice(value)) }
     /// The Simple Pairing Hash C-192, 16 bytes in wire order.
-    public static func simplePairingHash192(_ bytes: [UInt8]) -> Self { Self(.simplePairingHash192(bytes)) }
+    public static func simplePairingHash192(_ bytes: [UInt8]) -> Self { Self(.bytes(.simplePairingHash192, bytes)) }
     /// The Simple Pairing Randomizer R-192, 16 bytes in wire order.
-    public static func simplePairingRandomizer192(_ bytes: [UInt8]) -> Self { Self(.simplePairingRandomizer192(bytes)) }
+    public static func simplePairingRandomizer192(_ bytes: [UInt8]) -> Self {
+        Self(.bytes(.simplePairingRandomizer192, bytes))
+    }
     /// The Device ID of a BR/EDR inquiry response.
     public static func deviceID(_ value: DeviceID) -> Self { Self(.deviceID(value)) }
     /// The Security Manager TK Value of out-of-band pairing, 16 bytes in wire order.
-    public static func securityManagerTK(_ bytes: [UInt8]) -> Self { Self(.securityManagerTK(bytes)) }
+    public static func securityManagerTK(_ bytes: [UInt8]) -> Self { Self(.bytes(.deviceIDOrSecurityManagerTK, bytes)) }
     /// The Security Manager Out of Band Flags.
     public static func securityManagerOutOfBandFlags(_ value: SecurityManagerOutOfBandFlags) -> Self {
         Self(.securityManagerOutOfBandFlags(value))
@@ -101,19 +90,23 @@ public struct ADField: Hashable, Sendable {
     /// The supported and preferred roles of the device.
     public static func leRole(_ value: LERole) -> Self { Self(.leRole(value)) }
     /// The Simple Pairing Hash C-256, 16 bytes in wire order.
-    public static func simplePairingHash256(_ bytes: [UInt8]) -> Self { Self(.simplePairingHash256(bytes)) }
+    public static func simplePairingHash256(_ bytes: [UInt8]) -> Self { Self(.bytes(.simplePairingHash256, bytes)) }
     /// The Simple Pairing Randomizer R-256, 16 bytes in wire order.
-    public static func simplePairingRandomizer256(_ bytes: [UInt8]) -> Self { Self(.simplePairingRandomizer256(bytes)) }
+    public static func simplePairingRandomizer256(_ bytes: [UInt8]) -> Self {
+        Self(.bytes(.simplePairingRandomizer256, bytes))
+    }
     /// The LE Secure Connections Confirmation Value, 16 bytes in wire order.
     public static func secureConnectionsConfirmation(_ bytes: [UInt8]) -> Self {
-        Self(.secureConnectionsConfirmation(bytes))
+        Self(.bytes(.secureConnectionsConfirmation, bytes))
     }
     /// The LE Secure Connections Random Value, 16 bytes in wire order.
-    public static func secureConnectionsRandom(_ bytes: [UInt8]) -> Self { Self(.secureConnectionsRandom(bytes)) }
+    public static func secureConnectionsRandom(_ bytes: [UInt8]) -> Self {
+        Self(.bytes(.secureConnectionsRandom, bytes))
+    }
     /// A URI with its scheme in full.
     public static func uri(_ uri: String) -> Self { Self(.uri(uri)) }
     /// Indoor Positioning Service data.
-    public static func indoorPositioning(_ bytes: [UInt8]) -> Self { Self(.indoorPositioning(bytes)) }
+    public static func indoorPositioning(_ bytes: [UInt8]) -> Self { Self(.bytes(.indoorPositioning, bytes)) }
     /// The Transport Discovery Data: services on other transports.
     public static func transportDiscoveryData(_ blocks: [TransportDiscoveryBlock]) -> Self {
         Self(.transportDiscoveryData(blocks))
@@ -127,15 +120,15 @@ public struct ADField: Hashable, Sendable {
         Self(.channelMapUpdateIndication(value))
     }
     /// A mesh provisioning PDU.
-    public static func pbADV(_ bytes: [UInt8]) -> Self { Self(.pbADV(bytes)) }
+    public static func pbADV(_ bytes: [UInt8]) -> Self { Self(.bytes(.pbADV, bytes)) }
     /// A mesh network PDU.
-    public static func meshMessage(_ bytes: [UInt8]) -> Self { Self(.meshMessage(bytes)) }
+    public static func meshMessage(_ bytes: [UInt8]) -> Self { Self(.bytes(.meshMessage, bytes)) }
     /// A mesh beacon.
-    public static func meshBeacon(_ bytes: [UInt8]) -> Self { Self(.meshBeacon(bytes)) }
+    public static func meshBeacon(_ bytes: [UInt8]) -> Self { Self(.bytes(.meshBeacon, bytes)) }
     /// The BIGInfo, for synchronization with a broadcast isochronous group.
-    public static func bigInfo(_ bytes: [UInt8]) -> Self { Self(.bigInfo(bytes)) }
+    public static func bigInfo(_ bytes: [UInt8]) -> Self { Self(.bytes(.bigInfo, bytes)) }
     /// The Broadcast_Code of an encrypted broadcast isochronous group, 16 bytes in wire order.
-    public static func broadcastCode(_ bytes: [UInt8]) -> Self { Self(.broadcastCode(bytes)) }
+    public static func broadcastCode(_ bytes: [UInt8]) -> Self { Self(.bytes(.broadcastCode, bytes)) }
     /// The resolvable identifier of the device's coordinated set.
     public static func resolvableSetIdentifier(_ value: ResolvableSetIdentifier) -> Self {
         Self(.resolvableSetIdentifier(value))
@@ -151,9 +144,9 @@ public struct ADField: Hashable, Sendable {
         Self(.periodicAdvertisingResponseTiming(value))
     }
     /// An electronic shelf label message.
-    public static func electronicShelfLabel(_ bytes: [UInt8]) -> Self { Self(.electronicShelfLabel(bytes)) }
+    public static func electronicShelfLabel(_ bytes: [UInt8]) -> Self { Self(.bytes(.electronicShelfLabel, bytes)) }
     /// The 3D synchronization data of a display.
-    public static func information3D(_ bytes: [UInt8]) -> Self { Self(.information3D(bytes)) }
+    public static func information3D(_ bytes: [UInt8]) -> Self { Self(.bytes(.information3D, bytes)) }
     /// Manufacturer specific data, after the company identifier.
     public static func manufacturerData(_ data: ManufacturerData) -> Self { Self(.manufacturerData(data)) }
     /// A structure of an unnamed type, or without a valid value, with its bytes.
@@ -214,10 +207,8 @@ extension ADField {
         case .completeLocalName: return .localName(readText(from: &reader, fault: &fault))
         case .txPowerLevel: return .txPowerLevel(try reader.readInt8())
         case .classOfDevice: return .classOfDevice(try ClassOfDevice(reading: &reader))
-        case .simplePairingHash192: return .simplePairingHash192(try readKey(from: &reader))
-        case .simplePairingRandomizer192: return .simplePairingRandomizer192(try readKey(from: &reader))
         case .deviceIDOrSecurityManagerTK:
-            if reader.remaining == keyByteCount { return .securityManagerTK(try readKey(from: &reader)) }
+            if reader.remaining == keyByteCount { return Self(.bytes(type, try readKey(from: &reader))) }
             return .deviceID(try DeviceID(reading: &reader))
         case .securityManagerOutOfBandFlags:
             return .securityManagerOutOfBandFlags(try SecurityManagerOutOfBandFlags(reading: &reader))
@@ -231,21 +222,11 @@ extension ADField {
         case .advertisingIntervalLong: return .advertisingInterval(try AdvertisingInterval(readingLong: &reader))
         case .leBluetoothDeviceAddress: return .leBluetoothDeviceAddress(try readDeviceAddress(from: &reader))
         case .leRole: return .leRole(try LERole(reading: &reader))
-        case .simplePairingHash256: return .simplePairingHash256(try readKey(from: &reader))
-        case .simplePairingRandomizer256: return .simplePairingRandomizer256(try readKey(from: &reader))
-        case .secureConnectionsConfirmation: return .secureConnectionsConfirmation(try readKey(from: &reader))
-        case .secureConnectionsRandom: return .secureConnectionsRandom(try readKey(from: &reader))
         case .uri: return try readURI(from: &reader, fault: &fault)
-        case .indoorPositioning: return .indoorPositioning([UInt8](reader.readRemaining()))
         case .transportDiscoveryData: return .transportDiscoveryData(readBlocks(from: &reader))
         case .leSupportedFeatures:
             return .leSupportedFeatures(LESupportedFeatures(bytes: [UInt8](reader.readRemaining())))
         case .channelMapUpdateIndication: return .channelMapUpdateIndication(try ChannelMapUpdate(reading: &reader))
-        case .pbADV: return .pbADV([UInt8](reader.readRemaining()))
-        case .meshMessage: return .meshMessage([UInt8](reader.readRemaining()))
-        case .meshBeacon: return .meshBeacon([UInt8](reader.readRemaining()))
-        case .bigInfo: return .bigInfo([UInt8](reader.readRemaining()))
-        case .broadcastCode: return .broadcastCode(try readKey(from: &reader))
         case .resolvableSetIdentifier:
             return .resolvableSetIdentifier(try ResolvableSetIdentifier(reading: &reader))
         case .broadcastName: return .broadcastName(readText(from: &reader, fault: &fault))
@@ -253,11 +234,12 @@ extension ADField {
             return .encryptedAdvertisingData(try EncryptedAdvertisingData(reading: &reader))
         case .periodicAdvertisingResponseTiming:
             return .periodicAdvertisingResponseTiming(try PeriodicAdvertisingResponseTiming(reading: &reader))
-        case .electronicShelfLabel: return .electronicShelfLabel([UInt8](reader.readRemaining()))
-        case .information3D: return .information3D([UInt8](reader.readRemaining()))
         case .manufacturerSpecificData:
             let company = CompanyIdentifier(try reader.readUInt16())
             return .manufacturerData(company, [UInt8](reader.readRemaining()))
+        case .indoorPositioning, .pbADV, .meshMessage, .meshBeacon, .bigInfo, .electronicShelfLabel, .information3D:
+            return Self(.bytes(type, [UInt8](reader.readRemaining())))
+        case _ where type.isKey: return Self(.bytes(type, try readKey(from: &reader)))
         default: return .other(type, [UInt8](reader.readRemaining()))
         }
     }

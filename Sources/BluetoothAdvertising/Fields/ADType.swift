@@ -152,6 +152,16 @@ extension ADType {
     /// Whether this is the shortened or the complete local name.
     @inlinable public var isLocalName: Bool { self == .shortenedLocalName || self == .completeLocalName }
 
+    /// Whether the value is a key, or a number of a key's length. A TK value shares its type with the device ID.
+    var isKey: Bool {
+        switch self {
+        case .simplePairingHash192, .simplePairingRandomizer192, .simplePairingHash256, .simplePairingRandomizer256,
+            .secureConnectionsConfirmation, .secureConnectionsRandom, .broadcastCode:
+            true
+        default: false
+        }
+    }
+
     static func services(_ width: BluetoothUUID.Width, complete: Bool) -> ADType {
         switch width {
         case .bits16: complete ? .completeServices16 : .incompleteServices16

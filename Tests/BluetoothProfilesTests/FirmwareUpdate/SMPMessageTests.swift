@@ -5,12 +5,14 @@ import Testing
 
 /// Messages against the bytes of an independent implementation.
 @Suite struct SMPMessageTests {
-    @Test(arguments: recordedMessages) func messagesAreEncodedAsRecorded(_ recorded: RecordedMessage) {
-        guard case .map(let body) = recorded.body else { return #expect(Bool(false), "no map") }
+    @Test(arguments: RecordedMessage.all) func messagesAreEncodedAsRecorded(_ recorded: RecordedMessage) throws {
+        guard case .map(let body) = try CBOR(decoding: Array(recorded.bytes.dropFirst(8))) else {
+            return #expect(Bool(false), "no map")
+        }
         #expect(recorded.header.message(body) == recorded.bytes)
     }
 
-    @Test(arguments: recordedMessages) func messagesAreDecodedAsRecorded(_ recorded: RecordedMessage) throws {
+    @Test(arguments: RecordedMessage.all) func messagesAreDecodedAsRecorded(_ recorded: RecordedMessage) throws {
         var assembler = SMPAssembler(limit: 1 << 16)
         assembler.append(recorded.bytes)
         let frame = try #require(try assembler.next())
@@ -18,13 +20,13 @@ import Testing
         header.bodyLength = recorded.bytes.count - 8
         #expect(frame.header == header)
         let body = try CBOR(decoding: frame.body)
-        #expect(body == recorded.body)
+        #expect(body.diagnostic == recorded.body)
         let rest = try assembler.next()
         #expect(rest == nil)
     }
 
     /// A body that ends too early is an error, wherever it ends.
-    @Test(arguments: recordedMessages) func everyTruncationThrows(_ recorded: RecordedMessage) {
+    @Test(arguments: RecordedMessage.all) func everyTruncationThrows(_ recorded: RecordedMessage) {
         let body = Array(recorded.bytes.dropFirst(8))
         for count in 0..<body.count {
             #expect(throws: MalformedValue.self, "\(count) bytes") { try CBOR(decoding: Array(body.prefix(count))) }
@@ -32,7 +34,7 @@ import Testing
     }
 
     /// Whatever a peer changes, it is read or it is an error.
-    @Test(arguments: recordedMessages) func noChangedByteTraps(_ recorded: RecordedMessage) {
+    @Test(arguments: RecordedMessage.all) func noChangedByteTraps(_ recorded: RecordedMessage) {
         for bytes in mutations(of: Array(recorded.bytes.prefix(200))) {
             var assembler = SMPAssembler(limit: 1 << 16)
             assembler.append(bytes)
@@ -44,14 +46,14 @@ import Testing
 
     @Test(arguments: [1, 2, 7, 8, 9, 20, 1000]) func fragmentsAreJoined(_ length: Int) throws {
         var assembler = SMPAssembler(limit: 1 << 16)
-        let all = recordedMessages.flatMap(\.bytes)
+        let recorded = RecordedMessage.all
         var frames: [SMPAssembler.Frame] = []
-        for fragment in all.fragments(length) {
+        for fragment in recorded.flatMap(\.bytes).fragments(length) {
             assembler.append(fragment)
             while let frame = try assembler.next() { frames.append(frame) }
         }
-        #expect(frames.map(\.body) == recordedMessages.map { Array($0.bytes.dropFirst(8)) })
-        #expect(frames.map(\.header.sequence) == recordedMessages.map(\.header.sequence))
+        #expect(frames.map(\.body) == recorded.map { Array($0.bytes.dropFirst(8)) })
+        #expect(frames.map(\.header.sequence) == recorded.map(\.header.sequence))
     }
 
     @Test func aMessageThatIsTooLongIsSkipped() throws {
