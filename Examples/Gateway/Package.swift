@@ -18,6 +18,7 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 .product(name: "BluetoothLE", package: bluetooth),
+                .product(name: "BluetoothProfiles", package: bluetooth),
                 .product(name: "BluetoothServices", package: bluetooth),
                 .product(name: "BluetoothSimulation", package: bluetooth),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -14,8 +14,8 @@
     /// | `bluetooth_recoveries` | counter | the steps by which a radio was recovered, dimension `step` |
     /// | `bluetooth_failed_recoveries` | counter | the steps that did not help, dimension `step` |
     ///
-    /// Values with the same label and dimensions belong together, from whichever service they come: pass dimensions to
-    /// tell adapters or devices apart.
+    /// Pass the same metrics to all services whose values belong together: a backend may keep the number of links apart for each
+    /// value of this type, even with the same dimensions. Dimensions tell adapters or devices apart.
     public struct BluetoothMetrics: Sendable {
         private let factory: any MetricsFactory
         private let dimensions: [(String, String)]

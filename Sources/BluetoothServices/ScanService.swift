@@ -3,6 +3,8 @@
     import ServiceLifecycle
 
     /// A scan as a service, which stops it when it is asked to.
+    ///
+    /// With the default options it waits for an adapter that is powered off or unplugged while it scans.
     public struct ScanService<Radio: Central>: Service {
         private let central: Radio
         private let options: ScanOptions
@@ -17,7 +19,8 @@
         ///   - handle: the program's handler; while it runs, reports wait, and those without room are missed. What it throws
         ///     ends the service.
         public init(
-            on central: Radio, options: ScanOptions = ScanOptions(), metrics: BluetoothMetrics = BluetoothMetrics(),
+            on central: Radio, options: ScanOptions = ScanOptions(whenAdapterUnavailable: .resume),
+            metrics: BluetoothMetrics = BluetoothMetrics(),
             _ handle: @escaping @Sendable (Radio.Report) async throws -> Void
         ) {
             self.central = central

@@ -26,8 +26,10 @@
             self.body = body
         }
 
-        /// Keeps the UART open until shutdown, cancellation, or the end of `body`; then it sends what is buffered, for at most
-        /// the drain limit, and disconnects.
+        /// Keeps the UART open until shutdown, cancellation, or the end of `body`, and disconnects it then.
+        ///
+        /// At shutdown, and when `body` returns, it first sends what is buffered, for at most the drain limit. When it is
+        /// cancelled, when `body` throws, and when the UART is no longer kept, what is buffered is discarded.
         /// - Throws: why the UART is no longer kept, what `body` throws, and `.timedOut` at shutdown when bytes remain.
         public func run() async throws {
             do {

@@ -241,6 +241,6 @@ import Testing
         let level = try Characteristic.alertLevel.codec.decode([2])
         #expect(level == .high)
         #expect("\(level)" == "high alert")
-        #expect(problem(encoding: 128, .txPowerLevel) == "value: 128.0 is out of range")
+        #expect(problem(encoding: 128, .txPowerLevel) == "value: 128 is out of range")
     }
 }

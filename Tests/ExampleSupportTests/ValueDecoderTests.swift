@@ -111,9 +111,10 @@ import Testing
                 for count in 1...24 { _ = decoder.decode(Array(repeating: byte, count: count))?.text }
             }
         }
-        for (uuid, value) in [("2A19", [1, 2]), ("2A6E", [1]), ("2A6D", [1, 2, 3]), ("2A37", [0]), ("2A37", [1, 1])]
-            as [(BluetoothUUID, [UInt8])]
-        {
+        for (uuid, value) in [
+            ("2A19", [1, 2]), ("2A19", [101]), ("2A6E", [1]), ("2A6D", [1, 2, 3]), ("2A37", [0]), ("2A37", [1, 1]),
+            ("2A37", [0x10, 60, 1]),
+        ] as [(BluetoothUUID, [UInt8])] {
             #expect(ValueDecoder(of: uuid).decode(value) == nil)
         }
         // With flags, a value may be longer.

@@ -22,6 +22,15 @@ public struct DateTime: Hashable, Sendable, CustomStringConvertible {
         (self.hours, self.minutes, self.seconds) = (hours, minutes, seconds)
     }
 
+    /// The first part that is neither in its range nor unknown.
+    var partOutOfRange: Int? {
+        let parts = [
+            (year == 0 ? 9999 : year, 1582...9999), (month, 0...12), (day, 0...31), (hours, 0...23), (minutes, 0...59),
+            (seconds, 0...59),
+        ]
+        return parts.first { !$1.contains($0) }?.0
+    }
+
     /// The time in ISO 8601, such as `2026-11-03T09:30:00`.
     public var description: String {
         func padded(_ value: Int, _ count: Int) -> String {

@@ -62,7 +62,11 @@ public struct FieldCoder {
     }
 
     private mutating func readBits(_ byteCount: Int, _ name: String?) throws(MalformedValue) -> UInt64 {
-        try read(byteCount, name).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        UInt64(truncatingIfNeeded: Self.bits(try read(byteCount, name)))
+    }
+
+    private static func bits(_ bytes: some BidirectionalCollection<UInt8>) -> UInt128 {
+        bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) }
     }
 
     private mutating func writeBits(_ bits: UInt64, _ byteCount: Int) {
@@ -113,38 +117,41 @@ extension FieldCoder {
 // MARK: Numbers
 
 extension FieldCoder {
-    /// A number; nil if it has the value `unknown`.
-    private mutating func number(
-        _ name: String?, encoding value: Double?, _ format: NumberFormat, _ scale: NumberScale, _ unit: String?,
-        _ unknown: UInt64?
-    ) throws(MalformedValue) -> Double? {
-        guard isDecoding else {
-            guard let value else {
-                guard let unknown else { throw MalformedValue(name ?? "value", "missing") }
-                writeBits(unknown, format.byteCount)
-                return nil
-            }
-            guard let encoded = format.encode(value, scale) else {
-                throw MalformedValue(name ?? "value", "\(value) is out of range")
-            }
-            bytes += encoded
-            return value
-        }
+    /// Reads a number; nil if it has the value `unknown`.
+    private mutating func readNumber(
+        _ name: String?, _ format: NumberFormat, _ scale: NumberScale, _ unit: String?, _ unknown: UInt64?
+    ) throws(MalformedValue) -> ScalarNumber? {
         let raw = try read(format.byteCount, name)
-        if let unknown, raw.reversed().reduce(0, { $0 << 8 | UInt64($1) }) == unknown {
+        if let unknown, Self.bits(raw) == unknown {
             describe(name, .unknown)
             return nil
         }
         guard let number = format.decode(raw) else { throw MalformedValue(name ?? "value", "not a number") }
         describe(name, .numbers([number], scale), unit)
-        return scale.value(number)
+        return number
+    }
+
+    /// Writes the encoded bytes of a value, or `unknown` for nil; a value with the bytes of `unknown` is out of range.
+    private mutating func write(
+        _ name: String?, _ value: (some Sendable)?, as encoded: [UInt8]?, _ format: NumberFormat, _ unknown: UInt64?
+    ) throws(MalformedValue) {
+        guard let value else {
+            guard let unknown else { throw MalformedValue(name ?? "value", "missing") }
+            return writeBits(unknown, format.byteCount)
+        }
+        guard let encoded, unknown.map({ $0 == Self.bits(encoded) }) != true else {
+            throw MalformedValue(name ?? "value", "\(value) is out of range")
+        }
+        bytes += encoded
     }
 
     /// A number.
     public mutating func number(
         _ name: String?, _ value: inout Double, _ format: NumberFormat, _ scale: NumberScale = .one, unit: String? = nil
     ) throws(MalformedValue) {
-        value = try number(name, encoding: value, format, scale, unit, nil) ?? value
+        var number: Double? = value
+        try self.number(name, &number, format, scale, unit: unit)
+        value = number ?? value
     }
 
     /// A number that may be absent: without its flag, or with the value `unknown`.
@@ -153,16 +160,19 @@ extension FieldCoder {
         unit: String? = nil, flag: Int? = nil, unknown: UInt64? = nil
     ) throws(MalformedValue) {
         if let flag, !isPresent(flag: flag, value != nil) { return value = nil }
-        value = try number(name, encoding: value, format, scale, unit, unknown)
+        guard isDecoding else {
+            return try write(name, value, as: value.flatMap { format.encode($0, scale) }, format, unknown)
+        }
+        value = try readNumber(name, format, scale, unit, unknown).map { scale.value($0) }
     }
 
     /// An integer.
     public mutating func number(
         _ name: String?, _ value: inout Int, _ format: NumberFormat, _ scale: NumberScale = .one, unit: String? = nil
     ) throws(MalformedValue) {
-        var number = Double(value)
+        var number: Int? = value
         try self.number(name, &number, format, scale, unit: unit)
-        value = try integer(name, number)
+        value = number ?? value
     }
 
     /// An integer that may be absent: without its flag, or with the value `unknown`.
@@ -170,14 +180,13 @@ extension FieldCoder {
         _ name: String?, _ value: inout Int?, _ format: NumberFormat, _ scale: NumberScale = .one,
         unit: String? = nil, flag: Int? = nil, unknown: UInt64? = nil
     ) throws(MalformedValue) {
-        var number = value.map { Double($0) }
-        try self.number(name, &number, format, scale, unit: unit, flag: flag, unknown: unknown)
-        if let number { value = try integer(name, number) } else { value = nil }
-    }
-
-    private func integer(_ name: String?, _ number: Double) throws(MalformedValue) -> Int {
-        guard let integer = Int(exactly: number) else { throw MalformedValue(name ?? "value", "not an integer") }
-        return integer
+        if let flag, !isPresent(flag: flag, value != nil) { return value = nil }
+        guard isDecoding else {
+            return try write(name, value, as: value.flatMap { format.encode($0, scale) }, format, unknown)
+        }
+        guard let number = try readNumber(name, format, scale, unit, unknown) else { return value = nil }
+        guard let integer = scale.integer(number) else { throw MalformedValue(name ?? "value", "not an integer") }
+        value = integer
     }
 
     /// Numbers up to the end of the value.
@@ -186,12 +195,15 @@ extension FieldCoder {
         unit: String? = nil
     ) throws(MalformedValue) {
         guard isDecoding else {
-            for value in values { _ = try number(name, encoding: value, format, scale, unit, nil) }
+            for var value in values { try number(name, &value, format, scale) }
             return
         }
         var found: [ScalarNumber] = []
-        while remainingCount >= format.byteCount {
-            if let number = format.decode(try read(format.byteCount, name)) { found.append(number) }
+        while remainingCount > 0 {
+            guard let number = format.decode(try read(format.byteCount, name)) else {
+                throw MalformedValue(name ?? "value", "not a number")
+            }
+            found.append(number)
         }
         values = found.map { scale.value($0) }
         if !found.isEmpty { describe(name, .numbers(found, scale), unit) }
@@ -269,8 +281,11 @@ extension FieldCoder {
         position = bytes.count
     }
 
-    /// A date and time of day.
+    /// A date and time of day; one that is sent has parts within their ranges.
     public mutating func dateTime(_ name: String?, _ value: inout DateTime) throws(MalformedValue) {
+        if !isDecoding, let part = value.partOutOfRange {
+            throw MalformedValue(name ?? "value", "\(part) is out of range")
+        }
         let described = described
         try number(name, &value.year, .u16)
         try number(name, &value.month, .u8)

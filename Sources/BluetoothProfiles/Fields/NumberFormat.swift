@@ -1,6 +1,6 @@
 /// The binary format of a number.
 public enum NumberFormat: Hashable, Sendable {
-    /// An integer of whole bytes, at most 16.
+    /// An integer of 1 to 16 bytes; without a sign up to 2^127 - 1.
     case integer(byteCount: Int, isSigned: Bool)
     /// An IEEE 754 number of 32 bits.
     case float32
@@ -44,7 +44,7 @@ public enum NumberFormat: Hashable, Sendable {
 
     /// Decodes ``byteCount`` bytes, the least significant first; nil for another number of bytes.
     package func decode(_ bytes: some BidirectionalCollection<UInt8>) -> ScalarNumber? {
-        guard bytes.count == byteCount, byteCount <= 16 else { return nil }
+        guard bytes.count == byteCount, 1...16 ~= byteCount else { return nil }
         let bits = bytes.reversed().reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
         switch self {
         case .integer(_, false): return Int128(exactly: bits).map { .decimal(DecimalNumber($0)) }

@@ -37,9 +37,9 @@ public struct GlucoseMeasurementContext: Hashable, Sendable {
     /// The code of the health: 1 minor issues, 2 major issues, 3 during menses, 4 under stress, 5 no issues, 15 not
     /// available; nil without ``tester``.
     public var health: UInt8?
-    /// The duration of an exercise in seconds; 65,535 is a longer one.
+    /// The duration of an exercise in seconds; 65,535 is a longer one. It comes with the ``exerciseIntensity``.
     public var exerciseDuration: Int?
-    /// The intensity of the exercise in percent; nil without ``exerciseDuration``.
+    /// The intensity of the exercise in percent. It comes with the ``exerciseDuration``.
     public var exerciseIntensity: Int?
     /// The medication, in the ``medicationUnit``.
     public var medication: Intake?
@@ -70,11 +70,9 @@ public struct GlucoseMeasurementContext: Hashable, Sendable {
             (value.tester, value.health) = try fields.nibbles(
                 "tester and health", value.tester ?? 15, value.health ?? 15)
         }
-        if fields.isPresent(flag: 3, value.exerciseDuration != nil) {
-            var (duration, intensity) = (value.exerciseDuration ?? 0, value.exerciseIntensity ?? 0)
-            try fields.number("exercise", &duration, .u16, unit: "s")
-            try fields.number("intensity", &intensity, .u8, unit: "%")
-            (value.exerciseDuration, value.exerciseIntensity) = (duration, intensity)
+        if fields.isPresent(flag: 3, value.exerciseDuration != nil || value.exerciseIntensity != nil) {
+            try fields.number("exercise", &value.exerciseDuration, .u16, unit: "s")
+            try fields.number("intensity", &value.exerciseIntensity, .u8, unit: "%")
         }
         if fields.isPresent(flag: 4, value.medication != nil) {
             let isVolume = fields.isPresent(flag: 5, value.medicationUnit == .milliliters)

@@ -41,10 +41,9 @@ public struct WeightMeasurement: Hashable, Sendable {
         try fields.dateTime("at", &value.time, flag: 1)
         try fields.number("user", &value.userID, .u8, flag: 2, unknown: 0xFF)
         if fields.isPresent(flag: 3, value.bodyMassIndex != nil || value.height != nil) {
-            var (index, height) = (value.bodyMassIndex ?? 0, value.height ?? 0)
-            try fields.number("BMI", &index, .u16, .ten(-1))
-            try fields.number("height", &height, .u16, isImperial ? .ten(-1) : .ten(-3), unit: isImperial ? "in" : "m")
-            (value.bodyMassIndex, value.height) = (index, height)
+            try fields.number("BMI", &value.bodyMassIndex, .u16, .ten(-1))
+            try fields.number(
+                "height", &value.height, .u16, isImperial ? .ten(-1) : .ten(-3), unit: isImperial ? "in" : "m")
         }
     }
 }

@@ -2,6 +2,7 @@
 //
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Gateway
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothServices
 import BluetoothSimulation
 import Glibc
@@ -10,7 +11,7 @@ import ServiceLifecycle
 
 @main struct Gateway {
     static func main() async throws {
-        // MetricsSystem.bootstrap(…) with the backend of your choice, before the first service is made.
+        // MetricsSystem.bootstrap(…) with the backend of your choice, before the metrics are made.
         let adapter: Adapter
         let sensor: KeptConnection
         do throws(BluetoothError) {
@@ -21,13 +22,16 @@ import ServiceLifecycle
             print(error)
             exit(error.exitStatus)
         }
+        // Scans again when an adapter that was powered off or unplugged is back.
+        let scan = ScanOptions(duplicates: .once, whenAdapterUnavailable: .resume)
+        let metrics = BluetoothMetrics()
         let group = ServiceGroup(
             services: [
-                AdapterService(adapter),
-                ScanService(on: adapter, options: ScanOptions(duplicates: .once)) { print($0) },
-                ConnectionService(sensor) { sensor in
-                    for try await update in try await sensor.subscribe(to: .heartRateMeasurement, in: .heartRate) {
-                        print(update)
+                AdapterService(adapter, metrics: metrics),
+                ScanService(on: adapter, options: scan, metrics: metrics) { print($0) },
+                ConnectionService(sensor, metrics: metrics) { sensor in
+                    for try await update in try await sensor.subscribe(to: .heartRateMeasurement) {
+                        if case .value(let beat) = update { print(beat.rate, "beats/min") }
                     }
                 },
             ],

@@ -120,6 +120,86 @@ import Testing
         #expect(try counted.expectMeter("bluetooth_links", [("adapter", "hci0")]).values == [1, 0])
     }
 
+    /// Powers the adapter off and on, as another program would.
+    func restart(_ adapter: Adapter, of kernel: SimulatedKernel) async throws {
+        kernel.setPowered(false, adapter: 0)
+        while adapter.state.isReady { try await radio.sleep(for: .milliseconds(10)) }
+        kernel.setPowered(true, adapter: 0)
+    }
+
+    @Test func aScanWaitsForItsAdapter() async throws {
+        try makeBattery()
+        let kernel = radio.makeKernel()
+        try await radio.run {
+            let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+            let (reports, continuation) = AsyncStream.makeStream(of: Advertisement.self)
+            let scan = ScanService(on: adapter, metrics: metrics) { continuation.yield($0) }
+            try await run([AdapterService(adapter, metrics: metrics), scan]) {
+                _ = await reports.first { $0.services.contains(.battery) }
+                try await restart(adapter, of: kernel)
+                let other = try SimulatedAdvertisement(fields: [.services([.heartRate])])
+                let peripheral = SimulatedPeripheral(on: radio, advertisements: [other])
+                let report = await reports.first { $0.services.contains(.heartRate) }
+                #expect(report?.address == peripheral.address)
+            }
+        }
+    }
+
+    @Test func servicesWaitForTheirAdapter() async throws {
+        let server = radio.makeKernel()
+        let client = radio.makeKernel()
+        try await radio.run {
+            let adapter = try await Adapter.open(power: .powerOn, on: server)
+            let visitor = try await Adapter.open(power: .powerOn, on: client)
+            let serving = ServingService(
+                on: adapter, AdvertisementContent(services: [.battery]), metrics: metrics,
+                services: {
+                    LocalService(.battery) { LocalCharacteristic(.batteryLevel, properties: .read, value: [97]) }
+                })
+            try await run([AdapterService(adapter, metrics: metrics), serving]) {
+                _ = try await visitor.firstAdvertisement { $0.services.contains(.battery) }
+                try await restart(adapter, of: server)
+                let connection = try await visitor.connect { $0.services.contains(.battery) }
+                #expect(try await connection.read(.batteryLevel, in: .battery) == [97])
+                await connection.disconnect()
+            }
+            await visitor.close()
+        }
+    }
+
+    @Test func incomingConnectionsHaveTheirOptions() async throws {
+        let server = radio.makeKernel()
+        let client = radio.makeKernel()
+        let (asked, continuation) = AsyncStream.makeStream(of: BluetoothUUID.self)
+        try await radio.run {
+            let adapter = try await Adapter.open(power: .powerOn, on: server)
+            let visitor = try await Adapter.open(power: .powerOn, on: client)
+            let serving = ServingService(
+                on: adapter, AdvertisementContent(services: [.heartRate]),
+                accepting: IncomingConnectionOptions(maximumTransmissionUnit: 64),
+                authorizing: { request in
+                    continuation.yield(request.uuid)
+                    return .once
+                },
+                metrics: metrics,
+                services: {
+                    LocalService(.heartRate) {
+                        LocalCharacteristic(0xFFF1, properties: .write, permissions: [.write, .writeAuthorized])
+                            .onWrite { _ in }
+                    }
+                })
+            try await run([AdapterService(adapter, metrics: metrics), serving]) {
+                let connection = try await visitor.connect { $0.services.contains(.heartRate) }
+                #expect(await connection.maximumTransmissionUnit == 64)
+                try await connection.write([1], to: 0xFFF1, in: .heartRate)
+                let uuid = await asked.first { _ in true }
+                #expect(uuid == 0xFFF1)
+                await connection.disconnect()
+            }
+            await visitor.close()
+        }
+    }
+
     @Test func aUARTSendsWhatIsBufferedBeforeItEnds() async throws {
         let module = SimulatedLINBLE(on: radio)
         let kernel = radio.makeKernel()
