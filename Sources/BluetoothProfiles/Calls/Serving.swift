@@ -47,7 +47,7 @@ extension PublishedServices {
     /// - Throws: `.invalidArgument` for a value that the format cannot express, besides what notifying throws.
     @discardableResult
     public nonisolated(nonsending) func notify<Value>(
-        _ value: Value, of characteristic: Characteristic<Value>, timeout: Duration = .seconds(5)
+        _ value: Value, of characteristic: Characteristic<Value>, timeout: Duration? = .seconds(5)
     ) async throws(BluetoothError) -> [ValueDelivery] {
         try await self[characteristic.uuid, in: characteristic.service].notify(
             try characteristic.encode(value, to: "notify"), timeout: timeout)
