@@ -55,7 +55,7 @@ public struct Bond: Hashable, Sendable {
     }
 
     /// The size of the shortest key in bytes, 7 to 16; nil without keys.
-    public var encryptionKeySize: Int? { longTermKeys.map { Int($0.encryptionSize) }.min() }
+    public var encryptionKeySize: Int? { longTermKeys.map(\.encryptionSize).min() }
 
     /// Adds a key from a pairing and removes the keys it replaces.
     mutating func add(_ key: LongTermKey) {
