@@ -99,7 +99,7 @@ import Testing
                 ])
             #expect(services.service(0x180F) != nil)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -112,7 +112,7 @@ import Testing
             let late = await failure { try await peripheral.setPreferredParameters(Self.slow) }
             #expect(late?.code == .busy)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -129,7 +129,7 @@ import Testing
             let connection = try await central.connect { $0.localName == "preferring" }
             #expect(try await connection.preferredParameters() == Self.slow)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 }

@@ -26,7 +26,7 @@ import Testing
             let connection = try await visitor.connect(to: adapter.information.address)
             try await visit(fixture, connection, running)
             await connection.disconnect()
-            await set?.stop()
+            await set?.close()
             await visitor.close()
         }
     }
@@ -47,7 +47,7 @@ import Testing
             #expect(refused?.disconnectReason == .remote)
             try await running.value
             for line in fixture.lines { output.append(line) }
-            await set?.stop()
+            await set?.close()
             await visitor.close()
         }
         return output.lines
@@ -126,7 +126,7 @@ import Testing
             try await AdvertisingPage.severalAtOnce2(adapter)
             #expect(fixture.lines == ["1 removed"])
             #expect(set.state == .advertising)
-            await set.stop()
+            await set.close()
             await other.close()
             killed.close()
         }
@@ -276,7 +276,7 @@ import Testing
                 await failureCode { try await connection.write([UInt8](repeating: 0, count: 21), to: value) }
                     == .attributeProtocol)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             incoming.close()
             await visitor.close()
         }
@@ -308,7 +308,7 @@ import Testing
             let connection = try await visitor.connect(to: adapter.information.address, options: options)
             try await body(fixture, connection)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             incoming.close()
             await visitor.close()
         }
@@ -349,7 +349,7 @@ import Testing
             #expect(await running.ended() == .cancelled)
             #expect(await failureCode { _ = try await connection.read(door) } == .attributeProtocol)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             await visitor.close()
         }
     }

@@ -26,8 +26,8 @@ extension Adapter {
             await published.withdraw()
             throw error
         }
-        let reason = await set.stopped()
-        await set.stop()
+        let reason = await set.closed()
+        await set.close()
         await published.withdraw()
         throw reason
     }
@@ -74,7 +74,7 @@ extension Adapter {
         try await withThrowingTaskGroup(of: Result?.self) { group in
             let end = Mutex<BluetoothError?>(nil)
             group.addTask {
-                let reason = await set.stopped()
+                let reason = await set.closed()
                 // When the task is cancelled, `body` determines the outcome.
                 if !Task.isCancelled { end.withLock { $0 = reason } }
                 return nil

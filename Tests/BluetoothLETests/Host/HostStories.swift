@@ -96,8 +96,8 @@ import BluetoothLE
             #expect(await failure { _ = try await adapter.advertise(tooMuch) }?.code == .invalidArgument)
             #expect(await failure { try await set.update(tooMuch) }?.code == .invalidArgument)
             #expect(set.payloads.data.localName == "two")
-            await set.stop()
-            #expect(await set.stopped().code == .cancelled)
+            await set.close()
+            #expect(await set.closed().code == .cancelled)
             let calls = await host.loop.run { host.calls.filter { $0.contains("advertise") || $0.contains("stop") } }
             #expect(calls == ["advertise 1", "advertise 1", "stop 1"])
         }
@@ -198,7 +198,7 @@ import BluetoothLE
             #expect(await serving() == ["keys for centrals"])
             await published.withdraw()
             #expect(await serving() == ["keys for centrals", "no keys for centrals"])
-            await advertising.stop()
+            await advertising.close()
             await adapter.close()
         }
     }

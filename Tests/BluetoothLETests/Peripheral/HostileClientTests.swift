@@ -69,7 +69,7 @@ import BluetoothLE
                 stored: try await good.found(0xFFF1, in: 0xFFF0), dynamic: try await good.found(0xFFF2, in: 0xFFF0))
             try await body(fixture)
             incoming.close()
-            await set.stop()
+            await set.close()
         }
     }
 

@@ -18,7 +18,7 @@ import BluetoothLE
             let incoming = try await fixture.peripheral.incomingConnections()
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: options)
             try await body(fixture, published, incoming)
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -162,7 +162,7 @@ import BluetoothLE
             try await fixture.base.radio.sleep(for: .seconds(1))
             await fixture.peripheral.close()
             #expect(await failure { _ = try await loop.value }?.code == .cancelled)
-            guard let reason = set.state.ended else {
+            guard let reason = set.state.closed else {
                 Issue.record("\(set.state)")
                 return
             }

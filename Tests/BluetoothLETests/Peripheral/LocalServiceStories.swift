@@ -217,7 +217,7 @@ extension PeripheralFixture {
             let connection = try await fixture.connect()
             try await story(fixture, published, connection)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 }

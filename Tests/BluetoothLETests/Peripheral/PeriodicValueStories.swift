@@ -33,7 +33,7 @@ import BluetoothLE
             let published = try await logging.publish { LocalService(0xFFF0) { characteristic(radio) } }
             let set = try await logging.advertise(PeripheralFixture.content)
             try await story(fixture, published, recorder)
-            await set.stop()
+            await set.close()
             await logging.close()
         }
     }
