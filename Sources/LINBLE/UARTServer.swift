@@ -47,7 +47,7 @@ public enum UARTServer {
             incoming.close()
             throw reason
         } catch {
-            await published.withdraw()
+            await published.close()
             throw error
         }
     }

@@ -122,7 +122,7 @@ import Testing
             #expect(await failure { try await peripheral.setPreferredParameters(invalid) }?.code == .invalidArgument)
             let published = try await peripheral.publish([LocalService(0x180F)])
             #expect(await failure { try await peripheral.setPreferredParameters(Self.slow) }?.code == .busy)
-            await published.withdraw()
+            await published.close()
             try await peripheral.setPreferredParameters(Self.slow)
             #expect(await failure { try await peripheral.setPreferredParameters(invalid) }?.code == .invalidArgument)
             let set = try await peripheral.advertise(AdvertisementContent(localName: "preferring"))

@@ -294,7 +294,7 @@ final class PeripheralManagerHandle: ManagerHandle {
                 }
             } else {
                 // The program has removed it meanwhile.
-                await published.withdraw()
+                await published.close()
             }
             post { $1?.peripheralManager($0, didAdd: service, error: nil) }
         } catch {

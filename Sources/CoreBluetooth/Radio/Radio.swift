@@ -149,7 +149,7 @@ actor Radio: LoopActor {
 
     /// Removes published services.
     func withdraw(_ services: [PublishedServices]) async {
-        for services in services { await services.withdraw() }
+        for services in services { await services.close() }
     }
 
     // MARK: Centrals

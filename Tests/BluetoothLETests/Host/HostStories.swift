@@ -196,7 +196,7 @@ import BluetoothLE
             #expect(await loads() > 0)
             let published = try await adapter.publish([LocalService(0xFFF0)])
             #expect(await serving() == ["keys for centrals"])
-            await published.withdraw()
+            await published.close()
             #expect(await serving() == ["keys for centrals", "no keys for centrals"])
             await advertising.close()
             await adapter.close()

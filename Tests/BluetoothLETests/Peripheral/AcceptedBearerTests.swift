@@ -199,7 +199,7 @@ import Testing
                     try await fixture.base.radio.sleep(for: .milliseconds(1))
                 }
                 if isWithdrawn {
-                    await published.withdraw()
+                    await published.close()
                 } else {
                     try await fixture.peripheral.publish([CachingTests.battery])
                 }

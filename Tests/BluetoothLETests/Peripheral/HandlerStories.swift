@@ -179,7 +179,7 @@ import BluetoothLE
             let services = try await fixture.peripheral.publish(
                 [PeripheralFixture.service],
                 handlers: AttributeHandlers(read: { _ in
-                    await published.withLock { $0 }?.withdraw()
+                    await published.withLock { $0 }?.close()
                     return [1]
                 }))
             published.withLock { $0 = services }

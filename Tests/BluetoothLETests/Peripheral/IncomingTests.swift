@@ -233,7 +233,7 @@ import BluetoothLE
             let connection = try await fixture.connect()
             #expect(try await connection.read(try await connection.found(0xFFE1, in: 0xFFE0)) == [5])
             #expect(try await connection.read(try await connection.found(0x2A19, in: 0x180F)) == [97])
-            await tree.withdraw()
+            await tree.close()
             #expect(
                 await failure { _ = try await fixture.peripheral.publish { [GATTService]() } }?.code == .invalidArgument
             )

@@ -183,7 +183,7 @@ extension PeripheralEndingTests.EndingFixture {
         if end == .close { try await adapter.removeForeignAdvertising() }
         await set.close()
         incoming.close()
-        await published.withdraw()
+        await published.close()
         try await base.base.settle { incoming.connections.isEmpty }
         let service = try await adapter.publish([PeripheralFixture.service])
         let links = try await adapter.incomingConnections()

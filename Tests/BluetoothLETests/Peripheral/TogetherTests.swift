@@ -31,7 +31,7 @@ import Testing
             // Alone again, it serves what there always is.
             await set.close()
             await served.close()
-            await published.withdraw()
+            await published.close()
             let again = try await other.advertise(AdvertisementContent(localName: "plain"))
             #expect(await other.session.isServing)
             await again.close()

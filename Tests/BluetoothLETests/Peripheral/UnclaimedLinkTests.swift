@@ -72,7 +72,7 @@ import Testing
             let first = try await adapter.publish([PeripheralFixture.service])
             #expect(await adapter.session.isServing)
             let set = try await adapter.advertise(PeripheralFixture.content)
-            await first.withdraw()
+            await first.close()
             #expect(await adapter.session.isServing)
             await set.close()
             #expect(await !adapter.session.isServing)

@@ -32,7 +32,7 @@ final class Publication: Sendable {
     private let values: [AttributeHandle: Value]
     private let loop: EventLoop
     private let requests = Mutex(Requests.unread)
-    /// The tasks that send periodic values to their subscribers; nil once the services are withdrawn.
+    /// The tasks that send periodic values to their subscribers; nil once the services are closed.
     private let sending = Mutex<[AttributeHandle: Task<Void, Never>]?>([:])
 
     /// The maximum number of requests that wait for the program; beyond it the oldest is answered with Unlikely Error.
@@ -92,7 +92,7 @@ final class Publication: Sendable {
         return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
     }
 
-    /// Ends the stream of requests, with the reason, or regularly when the services are withdrawn; and the periodic
+    /// Ends the stream of requests, with the reason, or regularly when the services are closed; and the periodic
     /// values.
     func end(_ reason: BluetoothError?) {
         for task in (sending.withLock { $0.take() } ?? [:]).values { task.cancel() }
