@@ -4,7 +4,7 @@ import BluetoothSockets
 /// An advertising set of this program; see ``Adapter/advertise(_:options:)``.
 ///
 /// Advertising continues until ``close()`` is called, the last reference is released, or the set ends for another
-/// reason, which ``states`` reports. Swift may release a variable after its last use: a program that only waits should
+/// reason, which ``states()`` reports. Swift may release a variable after its last use: a program that only waits should
 /// await ``closed()``, or use ``Adapter/withAdvertising(_:options:_:)``.
 ///
 /// When a program ends without closing its sets, the kernel continues to advertise them.
@@ -40,12 +40,12 @@ public final class AdvertisingSet: Sendable {
     ///
     /// Each call creates a separate stream. It delivers the newest state: a slow consumer misses intermediate ones. It
     /// finishes after `AdvertisingState.closed`.
-    public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
+    public func states() -> BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
     /// Waits for the end of advertising and returns its reason; `.cancelled` for a cancelled task.
     public nonisolated(nonsending) func closed() async -> BluetoothError {
         do throws(BluetoothError) {
-            for try await state in states {
+            for try await state in states() {
                 if let reason = state.closed { return reason }
             }
             return .cancelled(record.operation)

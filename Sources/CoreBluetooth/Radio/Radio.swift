@@ -251,7 +251,7 @@ actor Radio: LoopActor {
         let isMissing = await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
                 do throws(BluetoothError) {
-                    for try await state in adapter.states {
+                    for try await state in adapter.states() {
                         await settle()
                         if state == .poweredOn { await readFeatures(of: adapter) }
                     }

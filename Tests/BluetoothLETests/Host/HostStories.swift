@@ -87,7 +87,7 @@ import BluetoothLE
             let reason = BluetoothError(.adapterOff, .init("advertise"), "off")
             await host.loop.run { host.tell(.advertising(1, .state(.waiting(reason)))) }
             #expect(set.state == .waiting(reason))
-            var states = set.states.makeAsyncIterator()
+            var states = set.states().makeAsyncIterator()
             await host.loop.run { host.tell(.advertising(1, .state(.advertising))) }
             while let state = try await states.next(), state != .advertising {}
             try await set.update(AdvertisementContent(localName: "two"))

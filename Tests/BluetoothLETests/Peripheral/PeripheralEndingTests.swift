@@ -63,7 +63,7 @@ import BluetoothLE
                 }
             case .subscriptions: for try await _ in await accepted.peerSubscriptions() {}
             case .incoming: for try await _ in incoming {}
-            case .states: for try await _ in set.states {}
+            case .states: for try await _ in set.states() {}
             case .ended: throw await set.closed()
             case .closed: throw await accepted.disconnected()
             case .whileAdvertising:

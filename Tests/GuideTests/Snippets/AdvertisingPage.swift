@@ -67,7 +67,7 @@ enum AdvertisingPage {
     static func states(_ adapter: Adapter) async throws {
         let options = AdvertisingOptions(whenAdapterUnavailable: .resume)
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"), options: options)
-        for try await state in set.states {
+        for try await state in set.states() {
             if state == .advertising { print("on the air") }
             if let reason = state.waiting { print("not now:", reason) }
             if let reason = state.closed { print("over:", reason) }
