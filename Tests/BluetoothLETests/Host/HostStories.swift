@@ -28,7 +28,7 @@ import BluetoothLE
             let adapter = try await Adapter.open(configuration: .init(bonds: .store(store)), on: host)
             try await body(host, adapter)
         }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func anAdapterIsMadeReadyAndClosed() async throws {

@@ -75,7 +75,7 @@ struct ScaleBenchmarks {
             for _ in 0..<count { await (try await adapter.publish([one])).close() }
         }
         await adapter.close()
-        radio.tearDown()
+        radio.close()
         return measurement
     }
 
@@ -95,7 +95,7 @@ struct ScaleBenchmarks {
             await adapter.close()
             return measurement
         }
-        radio.tearDown()
+        radio.close()
         return measurement
     }
 }
