@@ -87,13 +87,13 @@ import Testing
         #expect(try await Self.lines(of: AdvertisingPage.forAsLongAsAClosureRuns) == ["instance Optional(1)"])
     }
 
-    @Test func untilItIsStopped() async throws {
-        #expect(try await Self.lines(of: AdvertisingPage.untilItIsStopped) == [])
+    @Test func untilItIsClosed() async throws {
+        #expect(try await Self.lines(of: AdvertisingPage.untilItIsClosed) == [])
     }
 
     @Test func waitingForItsEnd() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let waiting = fixture.begin { try await AdvertisingPage.untilItIsStopped2(adapter) }
+            let waiting = fixture.begin { try await AdvertisingPage.untilItIsClosed2(adapter) }
             let visitor = try await Self.visitor(fixture)
             _ = try await visitor.firstAdvertisement(timeout: .seconds(5)) { $0.address == adapter.information.address }
             let other = try Self.send(ManagementRemoveAdvertising(1), from: fixture.kernel)

@@ -12,15 +12,15 @@ enum AdvertisingPage {
         }
     }
 
-    /// Until it is stopped
-    static func untilItIsStopped(_ adapter: Adapter) async throws {
+    /// Until it is closed
+    static func untilItIsClosed(_ adapter: Adapter) async throws {
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer", services: [.healthThermometer]))
         try await set.update(AdvertisementContent(localName: "Thermometer", services: [.healthThermometer, .battery]))
         await set.close()
     }
 
-    /// Until it is stopped
-    static func untilItIsStopped2(_ adapter: Adapter) async throws {
+    /// Until it is closed
+    static func untilItIsClosed2(_ adapter: Adapter) async throws {
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"))
         print("over:", await set.closed())
     }
