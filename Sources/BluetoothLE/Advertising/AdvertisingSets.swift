@@ -86,7 +86,7 @@ final class AdvertisingSets {
     func beginToStop(_ id: UInt64) {
         guard let entry = entries[id], !entry.record.hasEnded else { return }
         let reason = BluetoothError(
-            .cancelled, entry.record.operation, "This program has stopped the advertising set.")
+            .cancelled, entry.record.operation, "This program has closed the advertising set.")
         end(id, reason)
         host.stop(id, reason)
     }
