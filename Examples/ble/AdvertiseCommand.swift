@@ -99,7 +99,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
             try await common.withAdapter(console, visitedBy: { try await listen($0, console) }) { adapter in
                 try await adapter.withAdvertising(content, options: options) { set in
                     console.show(set, of: adapter.information)
-                    guard let end = try await upTo(limit, { await set.stopped() }) else { return }
+                    guard let end = try await upTo(limit, { await set.closed() }) else { return }
                     throw end
                 }
             }

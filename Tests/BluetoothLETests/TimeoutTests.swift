@@ -245,7 +245,7 @@ import BluetoothLE
             #expect(longest > .seconds(6))
             receiving.cancel()
             await link.disconnect(timeout: .zero)
-            await set.stop()
+            await set.close()
             withExtendedLifetime(incoming) {}
         }
     }

@@ -35,7 +35,7 @@ extension Peers.Pairing {
                 #expect(published.value(of: value) == [1, 2, 3])
                 #expect(try await fixture.ask("call caller-bearers readall FFF1") == "010203,010203,010203")
                 #expect(try await fixture.ask("call caller-bearers read FFF1") == "010203")
-                await set.stop()
+                await set.close()
                 incoming.close()
                 await connection.disconnect()
             }

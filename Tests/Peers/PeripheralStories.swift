@@ -57,7 +57,7 @@ extension Peers {
                 let incoming = try await fixture.adapter.incomingConnections()
                 let set = try await fixture.adapter.advertise(content, options: options)
                 try await story(Machine(fixture: fixture, published: published, incoming: incoming, set: set))
-                await set.stop()
+                await set.close()
                 let chip = try await fixture.chip()
                 #expect(chip?["adv"] == 0)
             }

@@ -94,7 +94,7 @@ public struct LocalCharacteristic: Identifiable, Sendable {
     /// The characteristic with a value that is sent to all subscribers at once when the first one subscribes, and then
     /// after each interval.
     ///
-    /// `value` is called only while a device has subscribed, and no longer when the services are withdrawn or the adapter
+    /// `value` is called only while a device has subscribed, and no longer when the services are closed or the adapter
     /// is closed, which cancels its task. A device that has asked for indications receives an indication. With a stored
     /// value as well, each value replaces it, so that reads return the last one. An error is logged, and the next
     /// value is due after the interval; one that takes longer than that delays the following, and is not called again

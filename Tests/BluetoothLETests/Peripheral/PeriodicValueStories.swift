@@ -33,7 +33,7 @@ import BluetoothLE
             let published = try await logging.publish { LocalService(0xFFF0) { characteristic(radio) } }
             let set = try await logging.advertise(PeripheralFixture.content)
             try await story(fixture, published, recorder)
-            await set.stop()
+            await set.close()
             await logging.close()
         }
     }
@@ -185,7 +185,7 @@ import BluetoothLE
             let connection = try await fixture.connect()
             let stream = try await connection.subscribe(to: 0xFFF1, in: 0xFFF0)
             try await fixture.base.settle { begun.value == 1 }
-            await published.withdraw()
+            await published.close()
             try await fixture.base.settle { ended.value == 1 }
             try await fixture.base.radio.sleep(for: .seconds(10))
             #expect(begun.value == 1)

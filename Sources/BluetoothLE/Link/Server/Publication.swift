@@ -33,7 +33,7 @@ final class Publication: Sendable {
     private let loop: EventLoop
     private let requests = Mutex(Requests.unread)
     /// The tasks that send periodic values to their subscribers, and whether each waits for a value from the program; nil
-    /// once the services are withdrawn.
+    /// once the services are closed.
     private let sending = Mutex<[AttributeHandle: (task: Task<Void, Never>, isAsking: Bool)]?>([:])
 
     /// The maximum number of requests that wait for the program; beyond it the oldest is answered with Unlikely Error.
@@ -93,7 +93,7 @@ final class Publication: Sendable {
         return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
     }
 
-    /// Ends the stream of requests, with the reason, or regularly when the services are withdrawn; and the periodic
+    /// Ends the stream of requests, with the reason, or regularly when the services are closed; and the periodic
     /// values.
     func end(_ reason: BluetoothError?) {
         for sender in (sending.withLock { $0.take() } ?? [:]).values { sender.task.cancel() }
