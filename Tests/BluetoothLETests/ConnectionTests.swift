@@ -11,23 +11,6 @@ private let characteristic = RemoteCharacteristic(
     descriptors: [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: 4)])
 
 @Suite struct ConnectionTests {
-    @Test func aShortValueIsReadWithOneRequest() async throws {
-        try await withConnection(Exchange("0A0300", "0B0102")) { connection, _ in
-            let value1 = try await connection.read(characteristic)
-            #expect(value1 == [1, 2])
-        }
-    }
-
-    @Test func aLongValueIsReadInParts() async throws {
-        let part = String(repeating: "AA", count: 22)
-        try await withConnection(
-            Exchange("0A0300", "0B" + part), Exchange("0C03001600", "0D" + part), Exchange("0C03002C00", "0D01")
-        ) { connection, _ in
-            let value2 = try await connection.read(characteristic).count
-            #expect(value2 == 45)
-        }
-    }
-
     @Test func aRefusalNamesTheAttributeAndTheCode() async throws {
         try await withConnection(Exchange("0A0300", "010A030002")) { connection, _ in
             let error = await #expect(throws: BluetoothError.self) { try await connection.read(characteristic) }
@@ -114,31 +97,6 @@ private let characteristic = RemoteCharacteristic(
             socket.deliver("0B01")
             let value6 = try await next
             #expect(value6 == [2])
-        }
-    }
-
-    @Test func abandoningALongWriteCancelsIt() async throws {
-        let value = [UInt8](repeating: 7, count: 30)
-        let first = "0300" + "0000" + String(repeating: "07", count: 18)
-        try await withConnection(
-            Exchange("16" + first), Exchange("1800", "19"), Exchange("0A0300", "0B02")
-        ) { connection, socket in
-            #expect(
-                await failureCode { try await connection.write(value, to: characteristic, timeout: .seconds(1)) }
-                    == .timedOut)
-            async let next = connection.read(characteristic)
-            socket.deliver("17" + first)
-            let value7 = try await next
-            #expect(value7 == [2])
-        }
-    }
-
-    @Test func aWrongEchoIsNeverWritten() async throws {
-        let value = [UInt8](repeating: 7, count: 30)
-        let sent = "0300" + "0000" + String(repeating: "07", count: 18)
-        let echo = "0300" + "0000" + String(repeating: "08", count: 18)
-        try await withConnection(Exchange("16" + sent, "17" + echo), Exchange("1800", "19")) { connection, _ in
-            #expect(await failureCode { try await connection.write(value, to: characteristic) } == .protocolViolation)
         }
     }
 
