@@ -2,7 +2,6 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothSystem
 import BluetoothGATT
 import Logging
 
