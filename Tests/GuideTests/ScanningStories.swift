@@ -141,6 +141,13 @@ import Testing
         }
     }
 
+    @Test func theDateOfAnAdvertisement() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await ScanningPage.theTimeOfReception(adapter)
+            #expect(fixture.lines.contains { $0.hasPrefix("20") && $0.hasSuffix(" +0000 \(Sensor.name)") })
+        }
+    }
+
     @Test func withoutLECodedTheRestIsReceived() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let scanning = fixture.begin { try await ScanningPage.longRangeIntervalAndWindow(adapter) }

@@ -24,7 +24,7 @@ extension Peers {
             func connect(_ central: String = "central") async throws {
                 let address = fixture.adapter.information.address
                 _ = try await call(
-                    "connect \(address) \(address.kind == .public ? "public" : "random")", by: central)
+                    "connect \(address.digits) \(address.kind == .public ? "public" : "random")", by: central)
             }
 
             /// The values that a central received since the last call, once there are `count`.

@@ -135,7 +135,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public var description: String {
             var text = name
             if let attribute { text += " \(attribute)" }
-            if let peer { text += " of \(peer)" }
+            if let peer { text += " of \(peer.digits)" }
             if let adapter { text += " on \(adapter)" }
             return text
         }

@@ -137,7 +137,7 @@ public struct LongTermKey: Hashable, Sendable {
 extension LongTermKey: CustomStringConvertible {
     /// The device and the kind of the key, without its value.
     public var description: String {
-        "\(address) (LE \(address.kind)), \(kind), \(isCentral ? "central" : "peripheral"), \(encryptionSize) bytes"
+        "\(address.digits) (LE \(address.kind)), \(kind), \(isCentral ? "central" : "peripheral"), \(encryptionSize) bytes"
     }
 }
 
@@ -157,7 +157,7 @@ public struct IdentityResolvingKey: Hashable, Sendable {
 
 extension IdentityResolvingKey: CustomStringConvertible {
     /// The device, without the value of its key.
-    public var description: String { "\(address) (LE \(address.kind))" }
+    public var description: String { "\(address.digits) (LE \(address.kind))" }
 }
 
 /// A signature resolving key, which signs data or verifies signatures (Core Vol 3 Part H §2.4.2.2).
@@ -207,5 +207,5 @@ public struct SignatureResolvingKey: Hashable, Sendable {
 
 extension SignatureResolvingKey: CustomStringConvertible {
     /// The device and the kind of the key, without its value.
-    public var description: String { "\(address) (LE \(address.kind)), \(kind)" }
+    public var description: String { "\(address.digits) (LE \(address.kind)), \(kind)" }
 }

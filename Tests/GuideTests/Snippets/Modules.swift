@@ -6,6 +6,7 @@
 @_exported import BluetoothLE
 @_exported import BluetoothProfiles
 @_exported import BluetoothSimulation
+@_exported import Foundation
 @_exported import Glibc
 @_exported import LINBLE
 @_exported import LINBLESimulation

@@ -73,8 +73,8 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomRef
         var parts = [usesSecureConnections ? "LE Secure Connections" : "LE legacy pairing"]
         parts.append(isAuthenticated ? "authenticated" : "not authenticated")
         if let encryptionKeySize { parts.append("\(encryptionKeySize) bytes") }
-        var text = "\(identity) (\(identity.kind)): " + parts.joined(separator: ", ")
-        if longTermKeys.isEmpty { text = "\(identity) (\(identity.kind)): no key" }
+        var text = "\(identity.digits) (\(identity.kind)): " + parts.joined(separator: ", ")
+        if longTermKeys.isEmpty { text = "\(identity.digits) (\(identity.kind)): no key" }
         if identityResolvingKey != nil { text += "; resolves private addresses" }
         return text
     }
