@@ -58,7 +58,7 @@ extension CommonOptions {
 
     /// Chooses the device with an address of a known type.
     public mutating func setDevice(_ address: BluetoothAddress) {
-        addressed.address = "\(address)"
+        addressed.address = address.digits
         addressed.addressType = address.kind == .public ? .public : .random
     }
 

@@ -23,7 +23,7 @@ public struct DescribedDevices: Sendable {
     /// The only device, or the one with this name or address.
     package func choose(_ wanted: String?) throws -> DeviceDescription {
         let devices = file.devices
-        let names = devices.map { printable($0.name ?? $0.address.map { "\($0)" } ?? "(unnamed)") }
+        let names = devices.map { printable($0.name ?? $0.address?.digits ?? "(unnamed)") }
         let list = "The devices of \(path): \(names.joined(separator: ", "))."
         guard let wanted else {
             if let only = devices.first, devices.count == 1 { return only }
@@ -31,7 +31,7 @@ public struct DescribedDevices: Sendable {
                 .badData, devices.isEmpty ? "\(path) describes no device." : "\(path) describes several devices.",
                 remedy: devices.isEmpty ? nil : "Choose one with --device NAME. \(list)")
         }
-        guard let device = devices.first(where: { $0.name == wanted || $0.address.map { "\($0)" } == wanted }) else {
+        guard let device = devices.first(where: { $0.name == wanted || $0.address?.digits == wanted }) else {
             throw ProgramError(
                 .badData,
                 "\(path) describes no device named '\(printable(wanted))'."

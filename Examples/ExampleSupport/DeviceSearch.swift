@@ -68,7 +68,7 @@ public struct DeviceQuery: Sendable {
     public var description: String {
         switch subject {
         case .name(let name): "named '\(printable(name))'"
-        case .address(let address): "with the address \(address)"
+        case .address(let address): "with the address \(address.digits)"
         case .identity(let identity, _) where identity.name == IdentityOptions.keyAlone: "with the key of --irk"
         case .identity(let identity, _): "with the key of '\(printable("\(identity)"))'"
         case .uart(let name, _): (name.map { "named '\(printable($0))' or " } ?? "") + "with a UART service"
@@ -93,7 +93,7 @@ struct DeviceSearch: Sendable {
 
         /// The name, address, address type and RSSI, for people.
         var summary: String {
-            "\(name.map { printable($0) } ?? "(no name)")  \(address) (\(address.kind))"
+            "\(name.map { printable($0) } ?? "(no name)")  \(address.digits) (\(address.kind))"
                 + (rssi.map { "  \($0) dBm" } ?? "")
         }
     }
@@ -185,7 +185,7 @@ struct DeviceSearch: Sendable {
         }
         var question = ""
         if case .name(let name) = query.subject { question = Suggestion.question(for: name, among: names.sorted()) }
-        let all = names.sorted() + addresses.map { "\($0)" }.sorted()
+        let all = names.sorted() + addresses.map(\.digits).sorted()
         let seen = all.prefix(Self.listLimit).map { printable($0) } + (all.count > Self.listLimit ? ["…"] : [])
         return ProgramError(
             .notFound, "No device \(device) advertised within \(formatShortly(limit / .seconds(1))) s.\(question)",

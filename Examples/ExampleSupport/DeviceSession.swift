@@ -114,7 +114,9 @@ extension CommonOptions {
         let options = try connectionOptions(settings, isPairing: isPairing)
         return try await namingPairing {
             let (device, name) = try await findDevice(on: radio, console)
-            if case .address(let address) = device { console.detail("connecting to \(address) (\(address.kind))") }
+            if case .address(let address) = device {
+                console.detail("connecting to \(address.digits) (\(address.kind))")
+            }
             try await preparePairing(on: radio, console, always: isPairing)
             let connection = try await connect(to: device, on: radio, options)
             let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
@@ -168,7 +170,7 @@ extension CommonOptions {
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
         if let wanted, let own = radio as? Adapter, wanted.value == own.information.address.value {
             throw ProgramError(
-                .usage, "\(wanted) is the address of this machine's own adapter, \(own.information.name).",
+                .usage, "\(wanted.digits) is the address of this machine's own adapter, \(own.information.name).",
                 remedy: "Give the address of the other device; list the devices with: ble scan")
         }
         if let wanted, addressType != .auto { return (.address(wanted), nil) }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The lines of standard input, as they arrive. One task at a time may read.
+/// The lines of standard input, which end in LF or CR LF, as they arrive. One task at a time may read.
 public final class LineInput: Sendable {
     /// The maximum length of a line in bytes; a longer one is cut into several.
     private static let mostBytes = 1 << 20
@@ -28,9 +28,9 @@ public final class LineInput: Sendable {
 
     private static func removeLine(from bytes: inout [UInt8]) -> [UInt8]? {
         if let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {
-            let line = Array(bytes[..<end])
+            let line = bytes[..<end]
             bytes.removeFirst(end + 1)
-            return line
+            return Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
         }
         guard bytes.count >= mostBytes else { return nil }
         defer { bytes = [] }

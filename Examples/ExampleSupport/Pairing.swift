@@ -159,7 +159,7 @@ extension CommonOptions {
         if let name = self.name {
             words += ["-n", name]
         } else if !simulate || address != nil {
-            words += ["-a", "\(peer)", "--address-type", "\(peer.kind)"]
+            words += ["-a", peer.digits, "--address-type", "\(peer.kind)"]
         }
         if coded { words.append("--coded") }
         return Self.quoted(words + options)

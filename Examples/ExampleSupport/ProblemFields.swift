@@ -4,7 +4,7 @@ extension DatabaseProblem {
     /// The fields of its JSON object.
     public var jsonFields: [(String, JSONValue)] {
         var fields: [(String, JSONValue)] = [
-            ("reason", .string("\(reason.kind)")), ("type", .string("\(attributeType)")),
+            ("reason", .string("\(reason)")), ("type", .string("\(attributeType)")),
             ("handle", .integer(Int(handle.rawValue))),
         ]
         if let uuid { fields.append(("uuid", .string("\(uuid)"))) }

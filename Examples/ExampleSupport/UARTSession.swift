@@ -217,9 +217,9 @@ extension UARTProgress {
         if let device = scanning { return "looking for \(device)" }
         if let advertisement = found { return "found \(advertisement.summary)" }
         if let (address, attempt) = connecting {
-            return "connecting to \(address)" + (attempt > 1 ? ", attempt \(attempt)" : "")
+            return "connecting to \(address.digits)" + (attempt > 1 ? ", attempt \(attempt)" : "")
         }
-        if let (address, mtu) = connected { return "connected to \(address), ATT_MTU \(mtu)" }
+        if let (address, mtu) = connected { return "connected to \(address.digits), ATT_MTU \(mtu)" }
         if let profile = discovered { return "found the \(profile.name) service" }
         if let length = online { return "online, chunks of up to \(length) bytes" }
         if let error = startingOver { return "starting over: \(error.message)" }
@@ -231,7 +231,7 @@ extension Advertisement {
     /// The name, address, address type and RSSI, for people.
     public var summary: String {
         let name = data.localName.map { printable($0) } ?? "(no name)"
-        let address = address.map { "\($0) (\($0.kind))" } ?? "(anonymous)"
+        let address = address.map { "\($0.digits) (\($0.kind))" } ?? "(anonymous)"
         return "\(name)  \(address)" + (rssi.map { "  \($0) dBm" } ?? "")
     }
 }

@@ -59,7 +59,7 @@ private func list(
         ])
         for adapter in adapters {
             table.add([
-                adapter.name, "\(adapter.address)", "\(adapter.state)", health[adapter.id] ?? "-",
+                adapter.name, adapter.address.digits, "\(adapter.state)", health[adapter.id] ?? "-",
                 capacities[adapter.id]?.otherLinks.map(String.init) ?? "-",
                 capacities[adapter.id]?.advertisingText ?? "-",
                 adapter.versionName + (adapter.isDualMode ? " dual" : ""), printable("\(adapter.manufacturer)"),
@@ -117,7 +117,7 @@ extension Console {
 
 private func fields(_ adapter: AdapterInformation, _ state: AdapterState) -> [(String, JSONValue)] {
     [
-        ("name", .string(adapter.name)), ("address", .string("\(adapter.address)")), ("state", .string("\(state)")),
+        ("name", .string(adapter.name)), ("address", .string(adapter.address.digits)), ("state", .string("\(state)")),
         ("version", .string(adapter.versionName)), ("manufacturer", .string("\(adapter.manufacturer)")),
         ("dualMode", .bool(adapter.isDualMode)),
     ]

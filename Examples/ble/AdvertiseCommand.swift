@@ -99,7 +99,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
             try await common.withAdapter(console, visitedBy: { try await listen($0, console) }) { adapter in
                 try await adapter.withAdvertising(content, options: options) { set in
                     console.show(set, of: adapter.information)
-                    guard let end = try await upTo(limit, { await set.stopped() }) else { return }
+                    guard let end = try await upTo(limit, { await set.closed() }) else { return }
                     throw end
                 }
             }
@@ -180,13 +180,13 @@ extension Console {
         if isJSON {
             return result([
                 ("event", .string("advertising")), ("adapter", .string(adapter.name)),
-                ("address", .string("\(adapter.address)")), ("instance", JSONValue(set.instance.map(Int.init))),
+                ("address", .string(adapter.address.digits)), ("instance", JSONValue(set.instance.map(Int.init))),
                 ("advertising", .string(payloads.advertising.hexadecimal)),
                 ("scanResponse", .string(payloads.scanResponse.hexadecimal)),
                 ("leftOut", .array(payloads.leftOver.map { .string("\($0.field)") })),
             ])
         }
-        result("\(adapter.name) \(adapter.address) advertises")
+        result("\(adapter.name) \(adapter.address.digits) advertises")
         for (name, data) in [("advertisement", payloads.advertising), ("scan response", payloads.scanResponse)]
         where !data.isEmpty {
             result(

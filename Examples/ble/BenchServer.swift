@@ -89,7 +89,7 @@ struct BenchServer {
         } catch {
             // The central has unsubscribed, or its link has ended or is stuck.
             peer.abandonSending()
-            console?.detail("\(peer.connection.peer): \(error)")
+            console?.detail("\(peer.connection.peer.digits): \(error)")
         }
     }
 }
@@ -155,17 +155,17 @@ extension Console {
         let counts = report.counts
         result(
             "benchReceived",
-            "\(time())  \(peer)  sent \(quantity(counts.received, "packet")), \(quantity(counts.bytes, "byte"))"
+            "\(time())  \(peer.digits)  sent \(quantity(counts.received, "packet")), \(quantity(counts.bytes, "byte"))"
                 + (counts.corrupted > 0 ? ", \(quantity(counts.corrupted, "corrupted packet"))" : ""),
             [
-                ("peer", .string("\(peer)")), ("received", .integer(Int(counts.received))),
+                ("peer", .string(peer.digits)), ("received", .integer(Int(counts.received))),
                 ("bytes", .integer(Int(clamping: counts.bytes))), ("corrupted", .integer(Int(counts.corrupted))),
             ])
     }
 
     fileprivate func showSent(_ count: Int, to peer: BluetoothAddress) {
         result(
-            "benchSent", "\(time())  \(peer)  was sent \(quantity(count, "notification"))",
-            [("peer", .string("\(peer)")), ("sent", .integer(count))])
+            "benchSent", "\(time())  \(peer.digits)  was sent \(quantity(count, "notification"))",
+            [("peer", .string(peer.digits)), ("sent", .integer(count))])
     }
 }

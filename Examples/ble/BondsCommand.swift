@@ -44,8 +44,8 @@ struct BondsCommand: AsyncParsableCommand {
                     ])
                     for (adapter, bond) in bonds {
                         table.add([
-                            "\(bond.identity)", "\(bond.identity.kind)", printable(bond.name ?? ""),
-                            console.date(bond.time), "\(adapter)", protection(bond),
+                            bond.identity.digits, "\(bond.identity.kind)", printable(bond.name ?? ""),
+                            console.date(bond.time), adapter.digits, protection(bond),
                         ])
                     }
                     console.result(table)
@@ -105,8 +105,8 @@ struct BondsCommand: AsyncParsableCommand {
                 for (adapter, bond) in try await keptBonds(common, with: device) {
                     try await remove(bond, of: adapter, common, console)
                     console.result(
-                        "removed", "removed \(bond.identity)",
-                        [("address", .string("\(bond.identity)")), ("adapter", .string("\(adapter)"))])
+                        "removed", "removed \(bond.identity.digits)",
+                        [("address", .string(bond.identity.digits)), ("adapter", .string(adapter.digits))])
                 }
             }
         }
@@ -149,7 +149,7 @@ private func keptBonds(
     }
     guard !bonds.isEmpty else {
         throw ProgramError(
-            .notFound, "There is no bond with \(address).", remedy: "List the bonds with: ble bonds list")
+            .notFound, "There is no bond with \(address.digits).", remedy: "List the bonds with: ble bonds list")
     }
     return bonds
 }
@@ -181,8 +181,8 @@ private func protection(_ bond: Bond) -> String {
 
 private func rows(_ bond: Bond, _ adapter: BluetoothAddress, _ console: Console) -> [(String, String)] {
     var rows = [
-        ("device", "\(bond.identity) (\(bond.identity.kind))"), ("name", printable(bond.name ?? "-")),
-        ("adapter", "\(adapter)"), ("paired", console.date(bond.time)), ("protection", protection(bond)),
+        ("device", "\(bond.identity.digits) (\(bond.identity.kind))"), ("name", printable(bond.name ?? "-")),
+        ("adapter", adapter.digits), ("paired", console.date(bond.time)), ("protection", protection(bond)),
         ("key size", bond.encryptionKeySize.map { "\($0) bytes" } ?? "no key"),
         ("addresses", bond.identityResolvingKey == nil ? "identity address only" : "private addresses are resolved"),
     ]
@@ -195,9 +195,9 @@ private func rows(_ bond: Bond, _ adapter: BluetoothAddress, _ console: Console)
 
 private func fields(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, JSONValue)] {
     [
-        ("event", .string("bond")), ("address", .string("\(bond.identity)")),
+        ("event", .string("bond")), ("address", .string(bond.identity.digits)),
         ("addressType", .string("\(bond.identity.kind)")), ("name", JSONValue(bond.name)),
-        ("adapter", .string("\(adapter)")), ("paired", .string(timestamp(of: bond.time))),
+        ("adapter", .string(adapter.digits)), ("paired", .string(timestamp(of: bond.time))),
         ("secureConnections", .bool(bond.usesSecureConnections)), ("authenticated", .bool(bond.isAuthenticated)),
         ("keySize", JSONValue(bond.encryptionKeySize)), ("resolvesAddresses", .bool(bond.identityResolvingKey != nil)),
         ("subscriptions", .array((bond.client?.subscriptions ?? []).map { .integer(Int($0.characteristic.rawValue)) })),

@@ -153,7 +153,7 @@ struct CaptureDisplay {
         }
         var parts: [String] = []
         if let peer = message.peer {
-            parts.append("\(peer)")
+            parts.append(peer.digits)
         } else if let handle = message.handle {
             parts.append("link 0x\(hexadecimal(handle, digits: 4))")
         }
@@ -205,7 +205,7 @@ extension CapturedMessage {
         var fields: [(String, JSONValue)] = [
             ("event", .string("packet")), ("protocol", .string(kind.rawValue)),
             ("adapter", JSONValue(record.adapter == CapturedPacket.noAdapter ? nil : "hci\(record.adapter)")),
-            ("address", JSONValue(peer.map { "\($0)" })), ("addressType", JSONValue(peer.map { "\($0.kind)" })),
+            ("address", JSONValue(peer.map(\.digits))), ("addressType", JSONValue(peer.map { "\($0.kind)" })),
             ("link", JSONValue(handle.map { Int($0) })),
             ("direction", JSONValue(isSent.map { $0 ? "sent" : "received" })), ("text", .string(summary)),
         ]

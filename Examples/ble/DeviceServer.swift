@@ -177,9 +177,9 @@ extension Console {
         let services = services.map { "\($0)" }
         result(
             "serving",
-            "\(adapter.name) \(adapter.address) serves \(printable(name)): \(services.joined(separator: ", "))",
+            "\(adapter.name) \(adapter.address.digits) serves \(printable(name)): \(services.joined(separator: ", "))",
             [
-                ("adapter", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("adapter", .string(adapter.name)), ("address", .string(adapter.address.digits)),
                 ("name", .string(name)), ("services", .array(services.map { .string($0) })),
             ])
         let capacity = AdvertisementDataBuilder.legacyCapacity
@@ -192,7 +192,7 @@ extension Console {
         _ event: String, by peer: BluetoothAddress, _ uuid: BluetoothUUID? = nil, _ value: [UInt8]? = nil,
         reason: DisconnectReason? = nil
     ) {
-        var (line, fields) = ("\(time())  \(peer)  \(event)", [("peer", JSONValue.string("\(peer)"))])
+        var (line, fields) = ("\(time())  \(peer.digits)  \(event)", [("peer", JSONValue.string(peer.digits))])
         if let uuid {
             line += "  \(uuid)\(uuid.assignedName.map { " \($0)" } ?? "")"
             fields.append(("uuid", .string("\(uuid)")))

@@ -120,7 +120,7 @@ private func draw(
 ) async throws {
     let mtu = await connection.maximumTransmissionUnit
     let style = console.output
-    var device = Tree(Line(text: "\(style.bold("\(connection.peer)")) \(connection.peer.kind), ATT_MTU \(mtu)"))
+    var device = Tree(Line(text: "\(style.bold(connection.peer.digits)) \(connection.peer.kind), ATT_MTU \(mtu)"))
     for service in database { device.add(picture(of: service, style)) }
     for problem in database.problems { device.add(Tree(Line(text: "\(style.yellow("problem:")) \(problem)"))) }
     for (branches, line) in device.rows {
@@ -170,7 +170,7 @@ private func list(
     _ database: RemoteDatabase, of connection: Connection, _ reading: Reading, _ console: Console
 ) async throws {
     console.result([
-        ("event", .string("device")), ("address", .string("\(connection.peer)")),
+        ("event", .string("device")), ("address", .string(connection.peer.digits)),
         ("addressType", .string("\(connection.peer.kind)")),
         ("mtu", .integer(await connection.maximumTransmissionUnit)),
     ])

@@ -36,12 +36,17 @@ struct FirmwareServer {
                     }
                 }
                 group.addTask {
-                    for await connection in connections {
-                        console?.tell("connected", by: connection.peer)
-                        let reason = await connection.disconnected()
-                        try Task.checkCancellation()
-                        console?.tell("disconnected", by: connection.peer, reason: reason.disconnectReason)
-                        if once { return }
+                    await withDiscardingTaskGroup { centrals in
+                        for await connection in connections {
+                            centrals.addTask {
+                                console?.tell("connected", by: connection.peer)
+                                let reason = await connection.disconnected()
+                                guard !Task.isCancelled else { return }
+                                console?.tell("disconnected", by: connection.peer, reason: reason.disconnectReason)
+                                if once { connected.finish() }
+                            }
+                        }
+                        centrals.cancelAll()
                     }
                 }
                 try await group.next()

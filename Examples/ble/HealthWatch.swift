@@ -43,7 +43,7 @@ struct HealthWatch: Sendable {
                 // An open adapter is followed through absence, by its address if it has one.
                 let information = change.adapter
                 guard change.isAddition,
-                    watched.insert(information.address.isZero ? information.name : "\(information.address)").inserted
+                    watched.insert(information.address.isZero ? information.name : information.address.digits).inserted
                 else { continue }
                 group.addTask { await watch(information) }
             }
@@ -109,7 +109,7 @@ extension Console {
             "health",
             "\(time())  \(adapter.name)  \(paint(line))\(padding)  \(printable(line.text))" + remedies.joined(),
             [
-                ("name", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("name", .string(adapter.name)), ("address", .string(adapter.address.digits)),
                 ("kind", .string(line.kind)), ("text", .string(line.text)), ("step", JSONValue(line.step)),
                 ("retryAfter", line.retryAfter.map { .number($0 / .seconds(1)) } ?? .null),
                 ("remedy", JSONValue(line.remedy)),

@@ -50,14 +50,14 @@ extension Console {
         guard isJSON else {
             // Unbroken, so that they can be copied.
             for (title, value) in [
-                ("address", data.address.map { "\($0) (\($0.kind))" } ?? "unknown"),
+                ("address", data.address.map { "\($0.digits) (\($0.kind))" } ?? "unknown"),
                 ("confirmation", data.confirmation.bytes.hexadecimal), ("random", data.random.bytes.hexadecimal),
                 ("text", data.text), ("NFC", data.nfcMessage.hexadecimal),
             ] { result(Array("\(title)\(String(repeating: " ", count: 14 - title.count))\(value)\n".utf8)) }
             return
         }
         result([
-            ("event", .string("oob")), ("address", JSONValue(data.address.map { "\($0)" })),
+            ("event", .string("oob")), ("address", JSONValue(data.address.map(\.digits))),
             ("addressType", JSONValue(data.address.map { "\($0.kind)" })),
             ("confirmation", .string(data.confirmation.bytes.hexadecimal)),
             ("random", .string(data.random.bytes.hexadecimal)), ("text", .string(data.text)),

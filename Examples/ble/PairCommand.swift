@@ -104,9 +104,9 @@ extension Console {
     fileprivate func show(_ outcome: PairingOutcome, with peer: BluetoothAddress) {
         let security = outcome.security
         result(
-            "paired", "paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")",
+            "paired", "paired with \(peer.digits): \(security), \(outcome.isBonded ? "bonded" : "not bonded")",
             [
-                ("address", .string("\(peer)")), ("addressType", .string("\(peer.kind)")),
+                ("address", .string(peer.digits)), ("addressType", .string("\(peer.kind)")),
                 ("security", .string("\(security.level)")), ("keySize", .integer(security.keySize)),
                 ("bonded", .bool(outcome.isBonded)),
             ])

@@ -66,8 +66,8 @@ private func powerOff(_ common: CommonOptions) async throws -> AdapterInformatio
 
 extension Console {
     fileprivate func show(_ adapter: AdapterInformation) {
-        let fields = [("name", adapter.name), ("address", "\(adapter.address)"), ("state", "\(adapter.state)")]
+        let fields = [("name", adapter.name), ("address", adapter.address.digits), ("state", "\(adapter.state)")]
         result(
-            "power", "\(adapter.name) \(adapter.address) is \(adapter.state)", fields.map { ($0, .string($1)) })
+            "power", "\(adapter.name) \(adapter.address.digits) is \(adapter.state)", fields.map { ($0, .string($1)) })
     }
 }

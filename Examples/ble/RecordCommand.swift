@@ -115,9 +115,9 @@ extension Console {
         ]
         let name = device.name.map { "\(printable($0)) " } ?? ""
         result(
-            "recorded", "recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))",
+            "recorded", "recorded \(name)\(address.digits) in \(printable(path)): \(parts.joined(separator: ", "))",
             [
-                ("file", .string(path)), ("address", .string("\(address)")),
+                ("file", .string(path)), ("address", .string(address.digits)),
                 ("addressType", .string("\(address.kind)")), ("name", JSONValue(device.name)),
                 ("services", .integer(device.services.count)),
                 ("characteristics", .integer(recorded.characteristics.count)),

@@ -254,7 +254,7 @@ func fields(
     var fields: [(String, JSONValue)] =
         [
             ("event", .string("adv")),
-            ("address", JSONValue(advertisement.address.map { "\($0)" })),
+            ("address", JSONValue(advertisement.address.map(\.digits))),
             ("addressType", JSONValue(advertisement.address.map { "\($0.kind)" })),
             ("connectable", .bool(advertisement.isConnectable)), ("scannable", .bool(advertisement.isScannable)),
             ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),

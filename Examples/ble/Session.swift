@@ -153,7 +153,7 @@ final class Session: Sendable {
         }
         try device.validateDevice()
         let (connection, name) = try await device.openConnection(on: adapter, console, link: settings)
-        let title = name.map { printable($0) } ?? "\(connection.peer)"
+        let title = name.map { printable($0) } ?? connection.peer.digits
         state.withLock { state in
             (state.link, state.loss, state.device) = (Link(connection: connection, title: title), nil, device)
         }
@@ -299,7 +299,7 @@ extension Console {
     fileprivate func show(_ event: String, to peer: BluetoothAddress, named title: String) {
         guard isJSON else { return message("\(event == "connected" ? "connected to" : "disconnected from") \(title)") }
         result([
-            ("event", .string(event)), ("peer", .string("\(peer)")),
+            ("event", .string(event)), ("peer", .string(peer.digits)),
         ])
     }
 }

@@ -130,7 +130,7 @@ struct UpdateCommand: AsyncParsableCommand {
         var slots = try await updater.images()
         var hash = upload?.image?.hash
         if let upload {
-            if let hash, let slot = slots.first(where: { $0.hash == hash }) {
+            if let hash, let slot = slots.first(where: { $0.image == image && $0.hash == hash }) {
                 console.message("\(slot.version) is in slot \(slot.slot) already.")
             } else {
                 try await updater.upload(upload.bytes, image: image, isUpgrade: upgrade, progress: progress)
@@ -141,7 +141,7 @@ struct UpdateCommand: AsyncParsableCommand {
         }
         let isMarked = upload == nil ? way == .confirm : way != .uploadOnly
         if isMarked {
-            let slot = slots.first { $0.hash == hash && !$0.hash.isEmpty }
+            let slot = slots.first { $0.image == image && $0.hash == hash && !$0.hash.isEmpty }
             if upload != nil, slot == nil {
                 throw ProgramError(.protocolError, "The device does not list the image, so that it cannot be marked.")
             }

@@ -64,8 +64,8 @@ final class BridgeReport: Sendable {
             ports.terminal.map { "\(printable(link ?? "")) (\($0.path))" },
             ports.unix.map { "the socket \(printable($0.name))" }, ports.tcp.map { "TCP \($0.name)" },
         ].compactMap(\.self).joined(separator: " and ")
-        let names = adapters.map { "\($0.name) \($0.address)" }.joined(separator: ", ")
-        let (verb, address) = adapters.count == 1 ? ("bridges", "\(adapters[0].address)") : ("bridge", nil)
+        let names = adapters.map { "\($0.name) \($0.address.digits)" }.joined(separator: ", ")
+        let (verb, address) = adapters.count == 1 ? ("bridges", adapters[0].address.digits) : ("bridge", nil)
         console.result(
             "bridging", "\(names) \(verb) \(printable("\(device)")) to \(places)",
             [
@@ -86,11 +86,11 @@ final class BridgeReport: Sendable {
             absent(error)
         } else if let uart = event.online {
             let adapter = await uart.connection.adapterName
-            manager.setStatus("online with \(uart.peer)")
+            manager.setStatus("online with \(uart.peer.digits)")
             line(
-                "online", "\(uart.peer)  \(uart.profile.name)  \(adapter)",
+                "online", "\(uart.peer.digits)  \(uart.profile.name)  \(adapter)",
                 [
-                    ("address", .string("\(uart.peer)")), ("profile", .string(uart.profile.name)),
+                    ("address", .string(uart.peer.digits)), ("profile", .string(uart.profile.name)),
                     ("adapter", .string(adapter)),
                 ])
         } else if let (error, count) = event.offline {

@@ -35,7 +35,7 @@ struct DemoCommand: AsyncParsableCommand {
                 let information = adapter.information
                 story.step(
                     "Adapter",
-                    "\(information.name)  \(information.address)"
+                    "\(information.name)  \(information.address.digits)"
                         + (common.simulate ? "  on a simulated radio" : ""))
                 try await common.preparePairing(on: adapter, console)
                 let uart = try await common.openUART(device, on: adapter, uartOptions, console) {

@@ -197,10 +197,10 @@ private final class ServedUART: Sendable {
         let name = options.profile.name.hasSuffix("UART") ? options.profile.name : "\(options.profile.name) UART"
         console.result(
             "serving",
-            "\(adapter.name) \(adapter.address) serves the \(name) as \(printable(options.name)): "
+            "\(adapter.name) \(adapter.address.digits) serves the \(name) as \(printable(options.name)): "
                 + (path ?? wiring.rawValue),
             [
-                ("adapter", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("adapter", .string(adapter.name)), ("address", .string(adapter.address.digits)),
                 ("name", .string(options.name)), ("service", .string("\(options.profile.service)")),
                 ("wiring", .string(wiring.rawValue)), ("pty", JSONValue(path)),
             ])
@@ -218,10 +218,12 @@ extension Console {
             if error.code == .cancelled { return "stopped" }
             return error.disconnectReason.map { isJSON ? "\($0)" : $0.words } ?? error.message
         }
-        let parts = ["\(time())  \(peer)  \(event)", received.map { "\(quantity($0, "byte")) received" }, reason]
+        let parts = [
+            "\(time())  \(peer.digits)  \(event)", received.map { "\(quantity($0, "byte")) received" }, reason,
+        ]
         let fields =
             [
-                ("peer", .string("\(peer)")), received.map { ("received", .integer($0)) },
+                ("peer", .string(peer.digits)), received.map { ("received", .integer($0)) },
                 reason.map { ("reason", .string($0)) },
             ] as [(String, JSONValue)?]
         result(event, parts.compactMap(\.self).joined(separator: "  "), fields.compactMap(\.self))

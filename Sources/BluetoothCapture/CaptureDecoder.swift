@@ -208,12 +208,12 @@ package struct CaptureDecoder: Sendable {
             guard kind == .newIndex, (try? reader.skip(2)) != nil, let address = try? reader.readAddress(.public) else {
                 break
             }
-            message.text = "new adapter \(address) \(Self.text(Array(payload.dropFirst(8))))"
+            message.text = "new adapter \(address.digits) \(Self.text(Array(payload.dropFirst(8))))"
         case .indexInformation:
             guard let address = try? reader.readAddress(.public), let company = try? reader.readUInt16() else {
                 return malformed(kind, record)
             }
-            message.text = "adapter \(address), made by \(CompanyIdentifier(company))"
+            message.text = "adapter \(address.digits), made by \(CompanyIdentifier(company))"
         case .systemNote: message.text = Self.text(payload)
         case .userLogging:
             guard (try? reader.skip(1)) != nil, let count = try? reader.readUInt8(),

@@ -42,7 +42,7 @@ package enum PairingText {
             guard (try? reader.skip(1)) != nil, let type = try? reader.readUInt8(),
                 let address = try? reader.readAddress(type & 1 == 0 ? .public : .random)
             else { return (name, nil) }
-            return ("\(name): \(address) (\(address.kind))", nil)
+            return ("\(name): \(address.digits) (\(address.kind))", nil)
         case 0x0B: return ("\(name): \(requirements(pdu[1]))", nil)
         default: return (name, nil)
         }

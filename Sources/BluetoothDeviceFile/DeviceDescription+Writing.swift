@@ -11,7 +11,7 @@ extension DeviceDescription {
     var json: JSONValue {
         .fields([
             ("name", name.map { .string($0) }),
-            ("address", address.map { .string("\($0)") }),
+            ("address", address.map { .string($0.digits) }),
             ("addressType", address.map { .string("\($0.kind)") }),
             ("rssi", .integer(Int(rssi))),
             ("appearance", appearance.map { .integer(Int($0.rawValue)) }),

@@ -81,7 +81,7 @@ package struct DeviceFile: Hashable, Sendable {
             else {
                 continue
             }
-            throw Problem(place: "devices[\(index)].address", reason: "\(address) is another device's already")
+            throw Problem(place: "devices[\(index)].address", reason: "\(address.digits) is another device's already")
         }
         devices = described
     }

@@ -1,3 +1,9 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// An instant of a kernel's monotonic clock, real or virtual.
 public struct KernelInstant: InstantProtocol, Hashable, Sendable {
     /// The time since the clock's zero in nanoseconds.
@@ -35,6 +41,37 @@ extension KernelInstant: CustomStringConvertible {
         let fraction = String(rest)
         return (nanoseconds < 0 ? "-" : "") + "\(seconds)." + String(repeating: "0", count: 9 - fraction.count)
             + fraction + " seconds"
+    }
+}
+
+// Both clocks are read anew at each call, since the time of day may be set, and the kernel's clock stops while the machine
+// is suspended.
+extension KernelInstant {
+    /// The same instant on the continuous clock.
+    ///
+    /// Its distance to now is that on the loop's clock: it leaves out the time for which the machine was suspended in
+    /// between, and in a simulation's virtual time it is virtual.
+    /// - Parameter loop: The event loop of the adapter whose clock measured the instant.
+    public func continuousInstant(on loop: EventLoop) -> ContinuousClock.Instant {
+        .now.advanced(by: loop.now.duration(to: self))
+    }
+
+    /// The same instant in seconds since 1970 (UTC), by the time of day at the call.
+    ///
+    /// Its distance to now is that of ``continuousInstant(on:)``.
+    /// - Parameter loop: The event loop of the adapter whose clock measured the instant.
+    public func secondsSince1970(on loop: EventLoop) -> Double {
+        (.microseconds(SystemClock.microsecondsSince1970) + loop.now.duration(to: self)) / .seconds(1)
+    }
+}
+
+/// The wall clock.
+package enum SystemClock {
+    /// The time in microseconds since 1970 in UTC (`CLOCK_REALTIME`).
+    package static var microsecondsSince1970: Int64 {
+        var time = timespec()
+        _ = clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec) / 1000
     }
 }
 

@@ -46,7 +46,7 @@ public struct ManagementAddress: PacketField, Hashable, Sendable {
 
 extension ManagementAddress: CustomStringConvertible {
     /// The address and its kind.
-    public var description: String { "\(address) (\(isLowEnergy ? "LE \(address.kind)" : "BR/EDR"))" }
+    public var description: String { "\(address.digits) (\(isLowEnergy ? "LE \(address.kind)" : "BR/EDR"))" }
 }
 
 /// A device and one value about it, the parameters of several commands and events.

@@ -9,14 +9,14 @@ extension LongTermKey: PacketField {
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         try self.init(
             address: ManagementAddress(reading: &reader).address, kind: Kind(rawValue: reader.read()),
-            isCentral: reader.read(), encryptionSize: reader.read(), encryptedDiversifier: reader.read(),
+            isCentral: reader.read(), encryptionSize: Int(reader.readUInt8()), encryptedDiversifier: reader.read(),
             randomNumber: reader.read(), value: SecurityKey(reading: &reader))
     }
 
     /// Writes the values.
     public func write(to writer: inout ByteWriter) throws(BufferFull) {
         try writer.write(ManagementAddress(address), kind.rawValue, isCentral)
-        try writer.write(encryptionSize, encryptedDiversifier, randomNumber)
+        try writer.write(UInt8(clamping: encryptionSize), encryptedDiversifier, randomNumber)
         try value.write(to: &writer)
     }
 }

@@ -60,7 +60,7 @@ public struct ControllerInformation: ManagementReply {
 
     /// The address, the version and the settings.
     public var description: String {
-        "\(address) \"\(name)\", version \(bluetoothVersion), manufacturer 0x\(hexadecimal(manufacturer, digits: 4)), "
+        "\(address.digits) \"\(name)\", version \(bluetoothVersion), manufacturer 0x\(hexadecimal(manufacturer, digits: 4)), "
             + "supports \(supportedSettings); is \(currentSettings)"
     }
 }

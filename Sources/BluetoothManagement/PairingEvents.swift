@@ -96,7 +96,7 @@ public struct ManagementNewIdentityResolvingKey: ManagementEvent {
 
     /// The owner of the key.
     public var parameterDescription: String {
-        "\(key)\(randomAddress.map { ", known as \($0)" } ?? "")\(notStored(isStored))"
+        "\(key)\(randomAddress.map { ", known as \($0.digits)" } ?? "")\(notStored(isStored))"
     }
 }
 

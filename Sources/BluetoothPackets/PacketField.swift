@@ -90,6 +90,11 @@ extension DefinedPacket where Self: SingleValuePacket, Value == Bool {
     public var parameterDescription: String { onOff(value) }
 }
 
+extension DefinedPacket where Self: SingleValuePacket, Value == BluetoothAddress {
+    /// The address; its type is not sent.
+    public var parameterDescription: String { value.digits }
+}
+
 /// The name of a packet, and its parameters unless they are empty.
 public func described(_ name: String, _ parameters: String) -> String {
     parameters.isEmpty ? name : "\(name): \(parameters)"

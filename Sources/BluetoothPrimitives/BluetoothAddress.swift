@@ -57,9 +57,12 @@ public struct BluetoothAddress: Hashable, Sendable {
         self.init(value, kind: kind)
     }
 
-    /// Parses an address and its type, such as `C0:98:E5:12:34:56/random` or `00:1B:DC:07:31:C2/public`.
+    /// Parses an address and its type, such as `C0:98:E5:12:34:56/random` or `00:1B:DC:07:31:C2/public`: the
+    /// ``description``.
     ///
-    /// Returns nil for any other text, also for an address without a type, which could be either.
+    /// Returns nil for any other text, also for an address without a type, which could be either. A literal in
+    /// parentheses is not parsed by this initializer, but is the program's own text as any literal is:
+    /// `BluetoothAddress("C0:98:E5:12:34:56")` terminates the program.
     public init?(_ text: some StringProtocol) {
         for kind in Kind.allCases where text.hasSuffix("/\(kind)") {
             self.init(text.dropLast(kind.description.utf8.count + 1), kind: kind)
@@ -104,13 +107,13 @@ public struct BluetoothAddress: Hashable, Sendable {
 }
 
 extension BluetoothAddress: CustomStringConvertible {
-    /// Six pairs of uppercase hexadecimal digits separated by colons.
-    public var description: String {
+    /// The address with its type, `C0:98:E5:12:34:56/random`: the text that ``init(_:)`` parses.
+    public var description: String { "\(digits)/\(kind)" }
+
+    /// Six pairs of uppercase hexadecimal digits separated by colons, without the type: `C0:98:E5:12:34:56`.
+    public var digits: String {
         (0..<6).map { hexadecimal(value >> (40 - 8 * UInt64($0)) & 0xFF, digits: 2) }.joined(separator: ":")
     }
-
-    /// The address with its type, `C0:98:E5:12:34:56/random`: the text that ``init(_:)`` parses.
-    public var fullDescription: String { "\(self)/\(kind)" }
 }
 
 extension BluetoothAddress: ExpressibleByStringLiteral {
@@ -127,8 +130,8 @@ extension BluetoothAddress: ExpressibleByStringLiteral {
 }
 
 #if !hasFeature(Embedded)
-    extension BluetoothAddress: Codable {
-        /// An address from its ``fullDescription``.
+    extension BluetoothAddress: LosslessStringConvertible, Codable {
+        /// An address from its ``description``.
         public init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
             guard let address = Self(try container.decode(String.self)) else {
@@ -138,10 +141,10 @@ extension BluetoothAddress: ExpressibleByStringLiteral {
             self = address
         }
 
-        /// Encodes the ``fullDescription``.
+        /// Encodes the ``description``.
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.singleValueContainer()
-            try container.encode(fullDescription)
+            try container.encode(description)
         }
     }
 #endif

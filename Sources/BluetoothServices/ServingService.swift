@@ -45,7 +45,7 @@
             self.body = body
         }
 
-        /// Serves until shutdown, cancellation, or the end of `body` or of advertising; then the services are withdrawn.
+        /// Serves until shutdown, cancellation, or the end of `body` or of advertising; then the services are closed.
         /// - Throws: what ends advertising, and what `body` throws.
         public func run() async throws {
             try await untilShutdown {

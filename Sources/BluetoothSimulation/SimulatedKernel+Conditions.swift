@@ -42,8 +42,8 @@ extension SimulatedKernel {
 
     /// Limits the size of the encryption keys that the kernel offers on an adapter to 7 to 16 bytes, as its file
     /// `max_key_size` in debugfs does.
-    public func setMaximumKeySize(_ size: UInt8, adapter index: UInt16) {
-        withAdapter(index) { $0.pairing.maximumKeySize = min(max(size, 7), 16) }
+    public func setMaximumKeySize(_ size: Int, adapter index: UInt16) {
+        withAdapter(index) { $0.pairing.maximumKeySize = UInt8(min(max(size, 7), 16)) }
     }
 
     /// Takes an adapter out of range of all devices, or back.

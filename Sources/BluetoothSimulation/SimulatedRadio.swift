@@ -105,7 +105,7 @@ public final class SimulatedRadio: Sendable {
     /// Handlers mostly retain objects that retain the radio, so that a simulation with an open socket would stay in
     /// memory with its thread. A test that closes its sockets does not need this. In virtual time a minute may pass
     /// afterwards, so that what the program has closed can end.
-    public func tearDown() {
+    public func close() {
         withWorld { world in
             world.closeAll()
             for peripheral in world.peripherals.all.reversed() { peripheral.remove() }

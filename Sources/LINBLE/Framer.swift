@@ -22,6 +22,15 @@ public struct FramingError: Error, Hashable, Sendable, CustomStringConvertible {
     /// More bytes were appended than the framer holds, without removing frames; they were discarded.
     public static func overflow(capacity: Int) -> Self { Self(kind: .overflow(capacity: capacity)) }
 
+    /// The least length of the frame that is too long, and the framer's maximum; nil for other errors.
+    public var frameTooLong: (length: Int, maximum: Int)? {
+        if case .frameTooLong(let length, let maximum) = kind { (length, maximum) } else { nil }
+    }
+    /// The impossible value of the length field; nil for other errors.
+    public var invalidLength: Int? { if case .invalidLength(let length) = kind { length } else { nil } }
+    /// The number of bytes that the framer holds, which were exceeded; nil for other errors.
+    public var overflow: Int? { if case .overflow(let capacity) = kind { capacity } else { nil } }
+
     /// The problem, with its numbers.
     public var description: String {
         switch kind {

@@ -44,7 +44,7 @@ extension UARTDevice: CustomStringConvertible {
     public var description: String {
         switch self {
         case .name(let name): "a device named '\(name)'"
-        case .address(let address), .addressOfAnyKind(let address): "the device \(address)"
+        case .address(let address), .addressOfAnyKind(let address): "the device \(address.digits)"
         case .identity(let identity): "the device \(identity)"
         case .advertisedService: "a device that advertises a UART service"
         case .any(let devices): devices.map(\.description).joined(separator: " or ")

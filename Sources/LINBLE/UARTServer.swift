@@ -47,7 +47,7 @@ public enum UARTServer {
             incoming.close()
             throw reason
         } catch {
-            await published.withdraw()
+            await published.close()
             throw error
         }
     }
@@ -69,13 +69,13 @@ public enum UARTServer {
         }
         events?(.init(.advertising(set)))
         let reason = await withTaskGroup(of: BluetoothError.self) { group in
-            group.addTask { await set.stopped() }
+            group.addTask { await set.closed() }
             group.addTask { await follow(incoming, events) }
             group.addTask { await online.serve(isExclusive: options.isExclusive, events, serve) }
             defer { group.cancelAll() }
             return await group.next() ?? .serverCancelled
         }
-        await set.stop()
+        await set.close()
         return reason
     }
 

@@ -26,7 +26,7 @@ public final class SimulatedLINBLE: Sendable {
         /// The seed of the random splitting.
         public var seed: UInt64
         /// The ATT_MTU it accepts, 23 to 517.
-        public var receiveMTU: UInt16
+        public var receiveMTU: Int
         /// The capacity of its buffer for the host in bytes; bytes beyond it are lost.
         public var bufferCapacity: Int
         /// Whether its UART requires an encrypted link, as with pairing on in a LINBLE (`BTLA`).
@@ -38,7 +38,7 @@ public final class SimulatedLINBLE: Sendable {
         public init(
             name: String = "LINBLE-Z1", address: BluetoothAddress? = nil, profile: UARTProfile = .linble,
             advertisesService: Bool = true, attached: any AttachedDevice = .loopback,
-            splitsAtRandom: Bool = false, seed: UInt64 = 1, receiveMTU: UInt16 = 247, bufferCapacity: Int = 65_536,
+            splitsAtRandom: Bool = false, seed: UInt64 = 1, receiveMTU: Int = 247, bufferCapacity: Int = 65_536,
             requiresEncryption: Bool = false, signalStrength: Int8 = -50
         ) {
             self.name = name

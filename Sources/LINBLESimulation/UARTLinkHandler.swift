@@ -29,7 +29,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
         self.device = device
         self.link = link
         server = SimulatedGATTServer(
-            device.database, limits: GATTServer.Limits(receiveMTU: device.configuration.receiveMTU))
+            device.database, limits: GATTServer.Limits(receiveMTU: UInt16(clamping: device.configuration.receiveMTU)))
         attributes = GATTLinkHandler(server, link)
         server.onWrite { [weak self] writes, _ in
             self?.written(writes)

@@ -23,6 +23,7 @@ let package = Package(
                 "CBenchmarkSupport", .product(name: "BluetoothLE", package: "swift-bluetooth-le"),
                 .product(name: "BluetoothSimulation", package: "swift-bluetooth-le"),
             ],
+            packageAccess: false,
             swiftSettings: [
                 .swiftLanguageMode(.v6),
                 .treatAllWarnings(as: .error),

@@ -161,6 +161,11 @@ import Testing
         #expect(deviceClass.serviceClasses == 0x2D0)
     }
 
+    @Test func addressesPrintWithoutTheirType() {
+        let target = ADField.targetAddresses([BluetoothAddress(1, kind: .random)])
+        #expect(target.description == "target addresses [00:00:00:00:00:01]")
+    }
+
     @Test func namesPrintWithoutTouchingTheTerminal() {
         #expect(ADField.localName("a\u{1B}[2J\n").description == #"name "a\u{1B}[2J\n""#)
     }

@@ -246,6 +246,7 @@ struct HCICommandTests {
     @Test("descriptions have the name and parameters")
     func description() {
         #expect("\(HCIReset())" == "Reset")
+        #expect("\(LESetRandomAddress(someAddress))" == "LE Set Random Address: C0:98:E5:12:34:56")
         #expect(
             "\(HCIDisconnect(0x40, reason: .remoteUserTerminatedConnection))"
                 == "Disconnect: handle 0x0040, remote user terminated the connection (0x13)")

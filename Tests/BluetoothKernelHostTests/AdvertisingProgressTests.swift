@@ -64,7 +64,7 @@ import Testing
                 #expect(fixture.progress.state == .advertising(instance: 1), place)
                 fixture.isWaited = false
             case .applied: fixture.isWaited = false
-            case .state(let state) where state.ended != nil: (fixture.isWaited, fixture.hasEnded) = (false, true)
+            case .state(let state) where state.closed != nil: (fixture.isWaited, fixture.hasEnded) = (false, true)
             case .state, .parameters, .removed: break
             }
         }

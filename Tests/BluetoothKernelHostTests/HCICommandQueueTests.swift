@@ -86,7 +86,7 @@ import BluetoothKernelHost
             #expect(await radio.loop.run { fixture.value.socket?.sent.count } == 2)
             await radio.loop.run { fixture.value.finish() }
         }
-        radio.tearDown()
+        radio.close()
     }
 
     private static func onLoop(_ body: @escaping @Sendable (ScriptedController) throws -> Void) async throws {
@@ -95,7 +95,7 @@ import BluetoothKernelHost
         try await radio.run(limit: .seconds(60), stallGrace: .seconds(30)) {
             try await radio.loop.run { try body(kernel) }
         }
-        radio.tearDown()
+        radio.close()
     }
 
     // MARK: The fixture

@@ -52,7 +52,7 @@ import Testing
             let (loop, kernel) = (radio.loop, radio.makeKernel())
             try await body(radio, await loop.run { LoopBound(Place(kind, on: kernel), on: loop) })
         }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func whatIsNotEncryptedIn30SecondsEnds() async throws {

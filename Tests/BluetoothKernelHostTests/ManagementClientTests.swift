@@ -19,7 +19,7 @@ import Testing
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel(adapters: [SimulatedController()])
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) { try await body(radio, kernel) }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func whatIsNeverAnsweredGivesUpItsPlace() async throws {

@@ -232,7 +232,7 @@ private let coded = SimulatedController(hasCoded: true)
             }
             #expect(try await connection.phys().transmit == .le1M)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             withExtendedLifetime(incoming) {}
             try await peripheral.setPowered(false)
             try await peripheral.setPowered(true)

@@ -73,7 +73,7 @@
                 let adapter = try await Adapter.open(on: fixture.kernel)
                 var changes = try await Adapter.changes(on: fixture.kernel).makeAsyncIterator()
                 #expect(try await changes.next() != nil)
-                var states = adapter.states.makeAsyncIterator()
+                var states = adapter.states().makeAsyncIterator()
                 #expect(try await states.next() == .poweredOn)
                 _ = await adapter.bondChanges()
                 var scan = try await adapter.scan().makeAsyncIterator()
@@ -85,7 +85,7 @@
         @Test func servedAttributes() async throws {
             try await Self.run { _, other in
                 let (adapter, published, set) = try await Self.serve(other)
-                var states = set.states.makeAsyncIterator()
+                var states = set.states().makeAsyncIterator()
                 #expect(try await states.next() == .advertising)
                 let incoming = try await adapter.incomingConnections()
                 #expect(incoming.connections.isEmpty)

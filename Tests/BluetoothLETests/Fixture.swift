@@ -20,7 +20,7 @@ struct Fixture: Sendable {
         try await radio.run(limit: limit, stallGrace: .seconds(2)) {
             try await body(Fixture(radio: radio, kernel: kernel))
         }
-        radio.tearDown()
+        radio.close()
     }
 
     /// Runs `body` with an open adapter of such a machine.

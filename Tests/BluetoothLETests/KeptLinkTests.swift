@@ -167,7 +167,7 @@ import Testing
     @Test func aChannelOnANewLinkDelaysNoAttempt() async throws {
         try await LateFixture.run { late in
             // A listener receives the attribute channel of a link that is established for another channel.
-            await late.services.withdraw()
+            await late.services.close()
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
             try await late.base.radio.sleep(for: .milliseconds(500))
@@ -183,7 +183,7 @@ import Testing
     @Test func aChannelWithoutAResponseDelaysNoAttempt() async throws {
         try await LateFixture.run { late in
             // The end of the link is not reported.
-            await late.services.withdraw()
+            await late.services.close()
             late.kernel.refuseController(.notPermitted)
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
@@ -238,7 +238,7 @@ import Testing
 
     @Test(arguments: [0, 100, 1000, 4000]) func poweringOffEndsTheWait(milliseconds: Int) async throws {
         try await Self.run(late: .seconds(10)) { late, _ in
-            await late.services.withdraw()
+            await late.services.close()
             if milliseconds > 2500 { try await Self.expectBusy(late) }
             let next = late.base.begin { try await late.connect() }
             try await late.base.radio.sleep(for: .milliseconds(milliseconds % 2500))

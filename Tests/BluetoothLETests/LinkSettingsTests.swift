@@ -232,7 +232,7 @@ import Testing
             } catch {}
             // There was such a request.
             #expect(seen.contains(.milliseconds(420)), "\(seen)")
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -334,7 +334,7 @@ import Testing
             let connection = try await central.connect { $0.localName == "slow" }
             try await fixture.settle { await Self.interval(of: connection) == .milliseconds(100) }
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             withExtendedLifetime(incoming) {}
         }
     }

@@ -130,12 +130,12 @@ final class PeerClient: SimulatedLinkHandler {
             #expect(throws: BluetoothError.self) { try published.setValue([1], of: 0x15) }
             #expect(throws: BluetoothError.self) { try published.setValue([1], of: 0x03) }
 
-            await published.withdraw()
+            await published.close()
             #expect(await client.next() == "1D080010001500")
             client.send("1E")
             #expect(await client.ask("0A1200") == "010A120001")
             #expect(await client.ask("080100FFFF2A2B") == hash)
-            await published.withdraw()
+            await published.close()
             #expect(await failure { try await fixture.adapter.publish([LocalService]()) }?.code == .invalidArgument)
         }
     }
@@ -143,7 +143,7 @@ final class PeerClient: SimulatedLinkHandler {
     @Test func withdrawnServicesStayWithdrawnWhenTheirHandlesAreReused() async throws {
         try await Self.run { fixture in
             let first = try await fixture.adapter.publish([Self.service])
-            await first.withdraw()
+            await first.close()
             var service = Self.service
             service.handle = first.handles.start
             let second = try await fixture.adapter.publish([service])
@@ -153,7 +153,7 @@ final class PeerClient: SimulatedLinkHandler {
             #expect(throws: BluetoothError.self) { try first.setValue([1], of: 0x12) }
             let error = await failure { _ = try await first.notify([1], of: 0x12) }
             #expect(error?.code == .invalidArgument)
-            await first.withdraw()
+            await first.close()
             #expect(second.value(of: 0x12) == [7])
             #expect(await fixture.client.ask("0A1200") == "0B07")
             try second.setValue([8], of: 0x12)

@@ -13,7 +13,7 @@ private let controller = SimulatedController(address: address)
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             #expect(adapter.state == .poweredOn)
-            var states = adapter.states.makeAsyncIterator()
+            var states = adapter.states().makeAsyncIterator()
             #expect(try await next(&states) == .poweredOn)
             fixture.kernel.setPowered(false, adapter: 0)
             #expect(try await next(&states) == .poweredOff)
@@ -41,10 +41,10 @@ private let controller = SimulatedController(address: address)
 
     @Test func aSlowConsumerSeesTheLatestState() async throws {
         try await Fixture.withAdapter([controller]) { fixture, adapter in
-            let slow = adapter.states
+            let slow = adapter.states()
             let fast = fixture.begin {
                 var seen: [AdapterState] = []
-                for try await state in adapter.states {
+                for try await state in adapter.states() {
                     seen.append(state)
                     if state == .absent { break }
                 }
@@ -310,7 +310,7 @@ private let controller = SimulatedController(address: address)
             #expect(await failure { try await adapter.setPowered(false) }?.code == .failed)
             fixture.kernel.setRefusal(nil, of: .setPowered)
             #expect(adapter.state == .poweredOn)
-            var states = adapter.states.makeAsyncIterator()
+            var states = adapter.states().makeAsyncIterator()
             #expect(try await next(&states) == .poweredOn)
             fixture.kernel.setPowered(false, adapter: 0)
             #expect(try await next(&states) == .poweredOff)

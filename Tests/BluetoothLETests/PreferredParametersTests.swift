@@ -99,7 +99,7 @@ import Testing
                 ])
             #expect(services.service(0x180F) != nil)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -112,7 +112,7 @@ import Testing
             let late = await failure { try await peripheral.setPreferredParameters(Self.slow) }
             #expect(late?.code == .busy)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -122,14 +122,14 @@ import Testing
             #expect(await failure { try await peripheral.setPreferredParameters(invalid) }?.code == .invalidArgument)
             let published = try await peripheral.publish([LocalService(0x180F)])
             #expect(await failure { try await peripheral.setPreferredParameters(Self.slow) }?.code == .busy)
-            await published.withdraw()
+            await published.close()
             try await peripheral.setPreferredParameters(Self.slow)
             #expect(await failure { try await peripheral.setPreferredParameters(invalid) }?.code == .invalidArgument)
             let set = try await peripheral.advertise(AdvertisementContent(localName: "preferring"))
             let connection = try await central.connect { $0.localName == "preferring" }
             #expect(try await connection.preferredParameters() == Self.slow)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 }

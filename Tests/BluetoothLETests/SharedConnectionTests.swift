@@ -163,7 +163,7 @@ import Testing
             #expect(connection.role == .peripheral)
             #expect(await connection.isConnected)
             await central.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 }

@@ -160,7 +160,7 @@ import Testing
             let count = await consumer.value
             #expect(round % 2 == 0 ? count <= 100 : count == 100)
         }
-        radio.tearDown()
+        radio.close()
     }
 }
 

@@ -29,7 +29,7 @@ import BluetoothLE
             #expect(error?.code == .timedOut)
             await connection.disconnect(timeout: .zero)
         }
-        radio.tearDown()
+        radio.close()
         return WeakRadio(radio: radio)
     }
 

@@ -56,7 +56,7 @@ import BluetoothLE
             try await Self.onThreadPool {
                 let set = try await machines.central.advertise(AdvertisementContent(localName: "one"))
                 try await set.update(AdvertisementContent(localName: "two"))
-                await set.stop()
+                await set.close()
                 #expect(try await machines.central.removeForeignAdvertising() == 0)
             }
         }

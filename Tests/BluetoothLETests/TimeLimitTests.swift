@@ -97,6 +97,6 @@ import BluetoothLE
         }
         #expect(!adapter.loop.isCurrent)
         await adapter.close()
-        radio.tearDown()
+        radio.close()
     }
 }

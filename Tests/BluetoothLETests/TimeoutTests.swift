@@ -1,4 +1,3 @@
-import BluetoothLoop
 import BluetoothSimulation
 import Synchronization
 import TestSupport
@@ -8,41 +7,6 @@ import BluetoothLE
 
 /// The time limits of calls: the default, another, and none.
 @Suite struct TimeoutTests {
-    /// A server with a service 180F and a long characteristic 2A19, and takes some time for each response.
-    private final class SlowServer: SimulatedLinkHandler {
-        private let pause: Duration
-        private let loop: EventLoop
-        private let timer = Mutex<LoopTimer?>(nil)
-
-        init(pause: Duration, on loop: EventLoop) {
-            self.pause = pause
-            self.loop = loop
-        }
-
-        func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
-            let request = [UInt8](packet)
-            guard request.count >= 3, request[0] != 0x0C || request.count == 5 else { return }
-            let answer: [UInt8]
-            switch request[0] {
-            // The service at 0001…0003, its characteristic at 0002, the value at 0003.
-            case 0x06 where request[1] == 1: answer = [0x07, 0x01, 0x00, 0x03, 0x00]
-            case 0x08 where request[1] <= 2: answer = [0x09, 0x07, 0x02, 0x00, 0x02, 0x03, 0x00, 0x19, 0x2A]
-            case 0x0A: answer = [0x0B] + [UInt8](repeating: 7, count: 22)
-            // The value has 485 bytes.
-            case 0x0C:
-                let isLast = Int(request[3]) | Int(request[4]) << 8 == 484
-                answer = [0x0D] + [UInt8](repeating: 7, count: isLast ? 1 : 22)
-            // One more primary service at each handle.
-            case 0x10: answer = [0x11, 0x06] + request[1...2] + request[1...2] + [0x00, 0x18]
-            case 0x02: return _ = link.send([0x01, 0x02, 0, 0, 0x06])
-            default: answer = [0x01, request[0]] + request[1...2] + [0x0A]
-            }
-            let later = loop.makeTimer { link.send(answer) }
-            later.set(after: pause)
-            timer.withLock { $0 = later }
-        }
-    }
-
     private typealias Call = @Sendable (Connection) async throws -> Void
 
     /// Runs `body` with a connection to a device that takes 20 s for each response, at an ATT_MTU of 23.
@@ -142,6 +106,80 @@ import BluetoothLE
         }
     }
 
+    /// What is known from an earlier link is confirmed by one request before it is searched for.
+    @Test("a time limit includes the search for what has moved")
+    func movedCharacteristics() async throws {
+        try await Fixture.run(limit: .seconds(7200)) { fixture in
+            let loop = fixture.radio.loop
+            let former = SimulatedPeripheral(
+                on: fixture.radio,
+                gatt: try SimulatedGATTServer([
+                    GATTService(
+                        0x180F, characteristics: [GATTCharacteristic(0x2A19, properties: .read, value: .stored([97]))])
+                ]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let first = try await adapter.connect(to: former.address)
+            _ = try await first.discover()
+            await first.disconnect()
+            former.remove()
+            let present = SimulatedPeripheral(on: fixture.radio, address: former.address) { _ in
+                SlowServer(pause: .seconds(20), on: loop)
+            }
+            let connection = try await adapter.connect(to: present.address)
+            let time = await fixture.duration {
+                let error = await failure { _ = try await connection.read(0x2A19, in: 0x180F, timeout: .seconds(50)) }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(time == .seconds(50))
+            try await fixture.radio.sleep(for: .seconds(30))
+            await connection.disconnect()
+        }
+    }
+
+    @Test("the time limit of a kept connection's subscription is for the link and for the device together")
+    func keptSubscriptions() async throws {
+        try await Fixture.run(limit: .seconds(7200)) { fixture in
+            let loop = fixture.radio.loop
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in SlowServer(pause: .seconds(20), on: loop) }
+            peripheral.setHidden(true)
+            let kept = try await Adapter.open(on: fixture.kernel).keepConnected(to: peripheral.address)
+            let appearing = fixture.begin {
+                try await fixture.radio.sleep(for: .seconds(20))
+                peripheral.setHidden(false)
+            }
+            let time = await fixture.duration {
+                let error = await failure {
+                    _ = try await kept.subscribe(to: 0x2A19, in: 0x180F, timeout: .seconds(50))
+                }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(time == .seconds(50))
+            try await appearing.value
+            await kept.disconnect(timeout: .zero)
+        }
+    }
+
+    /// The device takes 80 s to say that it has no enhanced bearers.
+    @Test("a kept connection waits for enhanced bearers as long as for a link, and does without")
+    func enhancedBearers() async throws {
+        try await Fixture.run(limit: .seconds(7200)) { fixture in
+            let loop = fixture.radio.loop
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in SlowServer(pause: .seconds(20), on: loop) }
+            peripheral.setSecurity(SimulatedSecurity())
+            var options = ConnectionOptions(timeout: .seconds(30))
+            options.security.level = .medium
+            options.enhancedBearers = 1
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let kept = adapter.keepConnected(to: peripheral.address, options: options)
+            let time = try await fixture.duration {
+                let security = try await kept.connected(timeout: .seconds(200)).security()
+                #expect(security.level == .medium)
+            }
+            #expect(time >= .seconds(30) && time < .seconds(40), "\(time)")
+            await kept.disconnect(timeout: .zero)
+        }
+    }
+
     @Test("an adapter that is off is waited for for 30 s, or without a limit")
     func ready() async throws {
         try await Fixture.withAdapter { fixture, adapter in
@@ -207,7 +245,7 @@ import BluetoothLE
             #expect(longest > .seconds(6))
             receiving.cancel()
             await link.disconnect(timeout: .zero)
-            await set.stop()
+            await set.close()
             withExtendedLifetime(incoming) {}
         }
     }

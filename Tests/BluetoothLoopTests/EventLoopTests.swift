@@ -148,4 +148,18 @@ extension EventLoop {
         #expect(last.duration(to: first).clampedNanoseconds == .min)
         #expect(Duration.milliseconds(-1500).clampedNanoseconds == -1_500_000_000)
     }
+
+    @Test func instantsConvertAsFarFromNowAsTheyAre() {
+        let loop = EventLoop(driver: StepDriver())
+        let distance = Duration.seconds(-90)
+        let (instant, time) = (ContinuousClock.now + distance, SystemClock.microsecondsSince1970)
+        let past = loop.now.advanced(by: distance)
+        let (converted, seconds) = (past.continuousInstant(on: loop), past.secondsSince1970(on: loop))
+        #expect(converted >= instant && converted <= ContinuousClock.now + distance)
+        // A Double of this size is exact to a microsecond.
+        let (earliest, latest) = (time - 90_000_001, SystemClock.microsecondsSince1970 - 89_999_999)
+        #expect(seconds * 1e6 >= Double(earliest) && seconds * 1e6 <= Double(latest))
+        #expect(KernelInstant.distantPast.continuousInstant(on: loop) < instant)
+        #expect(KernelInstant.distantPast.secondsSince1970(on: loop) < -7e9)
+    }
 }

@@ -20,8 +20,8 @@ struct FixedNumbers: RandomNumberGenerator {
         let address = try #require(BluetoothAddress("c0:98:E5:12:34:56", kind: .random))
         #expect(address.value == 0xC098_E512_3456)
         #expect(address.kind == .random)
-        #expect(address.description == "C0:98:E5:12:34:56")
-        #expect(BluetoothAddress("00:00:00:00:00:01", kind: .public)?.description == "00:00:00:00:00:01")
+        #expect(address.digits == "C0:98:E5:12:34:56")
+        #expect(BluetoothAddress("00:00:00:00:00:01", kind: .public)?.digits == "00:00:00:00:00:01")
         #expect(BluetoothAddress("FF:FF:FF:FF:FF:FF", kind: .public)?.value == 0xFFFF_FFFF_FFFF)
     }
 
@@ -44,17 +44,19 @@ struct FixedNumbers: RandomNumberGenerator {
     }
 
     @Test(arguments: BluetoothAddress.Kind.allCases)
-    func theFullTextHasTheType(_ kind: BluetoothAddress.Kind) throws {
+    func theTextHasTheTypeAndIsReadAgain(_ kind: BluetoothAddress.Kind) throws {
         let address = BluetoothAddress(0xC098_E512_3456, kind: kind)
-        #expect(address.fullDescription == "C0:98:E5:12:34:56/\(kind)")
-        #expect(BluetoothAddress(address.fullDescription) == address)
+        let text = String(address)
+        #expect(text == "C0:98:E5:12:34:56/\(kind)")
+        #expect(address.description == text)
+        #expect(BluetoothAddress(text) == address)
         let literal: BluetoothAddress = "C0:98:E5:12:34:56/random"
         #expect((literal == address) == (kind == .random))
     }
 
     @Test func addressesAndUUIDsAreEncodedAsText() throws {
         let addresses = [BluetoothAddress(0xC098_E512_3456, kind: .random), BluetoothAddress(1, kind: .public)]
-        let data = try JSONEncoder().encode(addresses.map(\.fullDescription))
+        let data = try JSONEncoder().encode(addresses.map(\.description))
         let decoded = try JSONDecoder().decode([BluetoothAddress].self, from: data)
         #expect(decoded == addresses)
         let again = try JSONDecoder().decode([String].self, from: JSONEncoder().encode(addresses))

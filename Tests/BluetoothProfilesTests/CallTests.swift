@@ -1,6 +1,8 @@
 // The imports of a program: the calls need no other, and no annotation, beside those by UUID.
 import BluetoothLE
 import BluetoothProfiles
+import BluetoothSimulation
+import TestSupport
 import Testing
 
 /// The calls of a program, compiled.
@@ -37,6 +39,23 @@ extension Characteristic where Value == Double {
 }
 
 @Suite struct CallTests {
+    @Test func theDefaultTimeLimitIsForTheWholeCall() async throws {
+        let radio = SimulatedRadio(time: .virtual, seed: 1)
+        let kernel = radio.makeKernel()
+        try await radio.run(limit: .seconds(7200)) {
+            let peripheral = SimulatedPeripheral(on: radio) { _ in SlowServer(pause: .seconds(20), on: radio.loop) }
+            let adapter = try await Adapter.open(on: kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let time = await radio.duration {
+                let code = await failureCode { _ = try await connection.read(.batteryLevel) }
+                #expect(code == .timedOut)
+            }
+            #expect(time == .seconds(300))
+            await connection.disconnect()
+            await adapter.close()
+        }
+    }
+
     @Test func aProgramAddsItsOwnCharacteristic() throws {
         let codec = Characteristic.tankLevel.codec
         let decoded = try codec.decode([0xD2, 0x04])

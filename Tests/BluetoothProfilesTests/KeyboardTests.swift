@@ -60,6 +60,10 @@ import Testing
             let database = try await connection.discover()
             let map = try await connection.read(.reportMap, in: .humanInterfaceDevice)
             #expect(map.prefix(6) == [0x05, 0x01, 0x09, 0x06, 0xA1, 0x01] && map.last == 0xC0)
+            // It describes no report of another service.
+            let mapped = try #require(database.characteristic(.reportMap, in: .humanInterfaceDevice))
+            let references = try await connection.discoverDescriptors(of: mapped)
+            #expect(references.isEmpty)
             for (notifies, kind) in [(true, UInt8(1)), (false, 2)] {
                 let report = try reports(of: database, notifying: notifies)
                 let descriptors = try await connection.discoverDescriptors(of: report)
@@ -208,6 +212,13 @@ import Testing
         ] as [(Character, [UInt8])])
     func aCharacterHasItsKey(_ character: Character, _ bytes: [UInt8]) {
         #expect(KeyboardLayout.unitedStates.report(for: character)?.bytes == bytes)
+    }
+
+    @Test(arguments: ["5\n", "5\r", "5\r\n"]) func eachLineBreakIsReturn(_ line: String) throws {
+        var text = KeyboardText()
+        let reports = line.compactMap { KeyboardLayout.unitedStates.report(for: $0) }
+        let typed = reports.map { text.type($0) }
+        #expect(typed == ["5", "\n"])
     }
 
     @Test func aKeyThatStaysDownTypesOnce() throws {

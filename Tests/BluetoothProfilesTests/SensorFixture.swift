@@ -23,7 +23,7 @@ struct SensorFixture: Sendable {
             let connection = try await adapter.connect { $0.localName == "Sensor" }
             try await story(SensorFixture(radio: radio, published: published, connection: connection))
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             await adapter.close()
             await sensor.close()
         }

@@ -134,6 +134,24 @@ private final class Requests<Message: ControlPointMessage>: Sendable {
         }
     }
 
+    @Test func aControlPointThatDoesNotConfirmTheRequest() async throws {
+        try await SensorFixture.run {
+            LocalService(.runningSpeedAndCadence) { LocalCharacteristic(.runningControlPoint) }
+        } story: { fixture in
+            // They are not answered.
+            let requests = try fixture.published.requests()
+            let duration = await fixture.radio.duration {
+                let code = await failureCode {
+                    try await fixture.connection.perform(
+                        .startCalibration, on: .runningControlPoint, timeout: .seconds(3))
+                }
+                #expect(code == .timedOut)
+            }
+            #expect(duration == .seconds(3))
+            withExtendedLifetime(requests) {}
+        }
+    }
+
     @Test func runningSpeedAndCadence() async throws {
         try await SensorFixture.run {
             LocalService(.runningSpeedAndCadence) {

@@ -31,7 +31,7 @@ import Testing
         }
         let count = radio.statistics.advertisementsSent
         #expect(count >= deviceCount * Int(time / .seconds(11)))
-        radio.tearDown()
+        radio.close()
         return Cost(device: addition / deviceCount, report: passing / count)
     }
 

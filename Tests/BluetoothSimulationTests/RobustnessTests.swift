@@ -40,7 +40,7 @@ struct RobustnessTests {
                 try await radio.sleep(for: .milliseconds(50))
             }
         }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func noCommandBytesHurtTheManagement() async throws {
@@ -87,7 +87,7 @@ struct RobustnessTests {
                 }
                 try await radio.sleep(for: .seconds(30))
             }
-            radio.tearDown()
+            radio.close()
         }
     }
 
@@ -106,7 +106,7 @@ struct RobustnessTests {
                 let socket = try kernel.openManagement { _ in _ = owner }
                 owner.socket.withLock { $0 = socket }
             }
-            radio.tearDown()
+            radio.close()
         }
         #expect(leaked == nil)
     }

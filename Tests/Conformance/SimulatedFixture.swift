@@ -26,6 +26,6 @@ struct SimulatedFixture: Sendable {
                 for adapter in try kernel.adapters() {
                     kernel.setRadioSwitch(adapter: adapter.index, isSoftBlocked: isBlocked)
                 }
-            }, setMaximumKeySize: { [kernel] in kernel.setMaximumKeySize($0, adapter: $1.index) })
+            }, setMaximumKeySize: { [kernel] in kernel.setMaximumKeySize(Int($0), adapter: $1.index) })
     }
 }

@@ -97,7 +97,7 @@ private final class App: NSObject, CBCentralManagerDelegate, CBPeripheralDelegat
             #expect(queue.sync { app.levels } == [UInt8](repeating: 97, count: 31))
             withExtendedLifetime(sensor) {}
         }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func theGuideHasThisTest() throws {

@@ -86,7 +86,7 @@ import Testing
                 #expect(recorder.take() == ["state 1", "state 2", "state 5"])
             }
         }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func anotherAdapterTakesOver() async throws {

@@ -31,7 +31,7 @@ struct Fixture: Sendable {
             // Long enough for a busy machine: the programs' threads are not the radio's.
             try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) { try await story(fixture) }
         }
-        radio.tearDown()
+        radio.close()
     }
 
     init(radio: SimulatedRadio, kernel: SimulatedKernel) {

@@ -163,7 +163,7 @@ import Testing
                 await client.close()
             }
         }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func servicesStayWhileItIsOffAndGoWithTheAdapter() async throws {

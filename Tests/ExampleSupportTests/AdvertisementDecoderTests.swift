@@ -1,6 +1,7 @@
 import BluetoothAdvertising
 import BluetoothLE
 import BluetoothPrimitives
+import Glibc
 import Testing
 
 @testable import ExampleSupport
@@ -118,6 +119,20 @@ import Testing
     func aWrongKeyIsAnError(_ argument: String, _ message: String) async throws {
         let error = await #expect(throws: ProgramError.self) { try await SensorKeys([argument]) }
         #expect(error?.status == .usage && error?.message == message)
+    }
+
+    /// The path has a `=`, as an address with a key.
+    @Test func aFileOfKeysIsRead() async throws {
+        var template = Array("/tmp/keys=XXXXXX".utf8CString)
+        let path = try #require(mkdtemp(&template).map { String(cString: $0) }) + "/keys"
+        defer {
+            unlink(path)
+            rmdir(template)
+        }
+        try NewFile(path, replacesExisting: false).write(
+            Array("# at the door\n54:48:E6:8F:80:A5 = 231d39c1d7cc1ab1aee224cd096db932\n".utf8))
+        let keys = try await SensorKeys([path])
+        #expect(keys.key(of: Self.sensor) != nil)
     }
 
     private static func field(_ source: String, _ data: String) throws -> AdvertisedField {

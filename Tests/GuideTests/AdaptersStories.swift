@@ -8,7 +8,7 @@ import Testing
     @Test func choosingOne() async throws {
         try await Fixture.run { fixture in
             try await AdaptersPage.choosingOne()
-            #expect(fixture.lines == ["hci0 00:AA:01:00:00:01"])
+            #expect(fixture.lines == ["hci0 00:AA:01:00:00:01/public"])
             #expect(try fixture.kernel.adapters().map(\.isUp) == [true])
         }
     }
@@ -17,7 +17,7 @@ import Testing
         try await Fixture.run([.fresh, .fresh]) { fixture in
             fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
             try await AdaptersPage.choosingOne()
-            #expect(fixture.lines == ["hci1 00:AA:01:00:00:02"])
+            #expect(fixture.lines == ["hci1 00:AA:01:00:00:02/public"])
         }
     }
 
@@ -130,7 +130,7 @@ import Testing
             try await AdaptersPage.allOfThem2()
             #expect(
                 fixture.lines.map { $0.split(separator: ",").first } == [
-                    "hci0 hears \(fixture.sensor.address)", "hci2 hears \(fixture.sensor.address)",
+                    "hci0 hears \(fixture.sensor.address.digits)", "hci2 hears \(fixture.sensor.address.digits)",
                 ])
             #expect(fixture.lines.allSatisfy { $0.contains(Sensor.name) })
         }

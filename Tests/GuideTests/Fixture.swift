@@ -80,7 +80,7 @@ struct Fixture: Sendable {
         try await Self.$current.withValue(self) {
             try await radio.run(limit: .seconds(600), stallGrace: stallGrace) { try await story(self) }
         }
-        radio.tearDown()
+        radio.close()
     }
 
     /// Runs a story with an adapter that is on.

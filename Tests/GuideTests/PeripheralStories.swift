@@ -26,7 +26,7 @@ import Testing
             let connection = try await visitor.connect(to: adapter.information.address)
             try await visit(fixture, connection, running)
             await connection.disconnect()
-            await set?.stop()
+            await set?.close()
             await visitor.close()
         }
     }
@@ -47,7 +47,7 @@ import Testing
             #expect(refused?.disconnectReason == .remote)
             try await running.value
             for line in fixture.lines { output.append(line) }
-            await set?.stop()
+            await set?.close()
             await visitor.close()
         }
         return output.lines
@@ -87,13 +87,13 @@ import Testing
         #expect(try await Self.lines(of: AdvertisingPage.forAsLongAsAClosureRuns) == ["instance Optional(1)"])
     }
 
-    @Test func untilItIsStopped() async throws {
-        #expect(try await Self.lines(of: AdvertisingPage.untilItIsStopped) == [])
+    @Test func untilItIsClosed() async throws {
+        #expect(try await Self.lines(of: AdvertisingPage.untilItIsClosed) == [])
     }
 
     @Test func waitingForItsEnd() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let waiting = fixture.begin { try await AdvertisingPage.untilItIsStopped2(adapter) }
+            let waiting = fixture.begin { try await AdvertisingPage.untilItIsClosed2(adapter) }
             let visitor = try await Self.visitor(fixture)
             _ = try await visitor.firstAdvertisement(timeout: .seconds(5)) { $0.address == adapter.information.address }
             let other = try Self.send(ManagementRemoveAdvertising(1), from: fixture.kernel)
@@ -126,7 +126,7 @@ import Testing
             try await AdvertisingPage.severalAtOnce2(adapter)
             #expect(fixture.lines == ["1 removed"])
             #expect(set.state == .advertising)
-            await set.stop()
+            await set.close()
             await other.close()
             killed.close()
         }
@@ -276,7 +276,7 @@ import Testing
                 await failureCode { try await connection.write([UInt8](repeating: 0, count: 21), to: value) }
                     == .attributeProtocol)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             incoming.close()
             await visitor.close()
         }
@@ -308,7 +308,7 @@ import Testing
             let connection = try await visitor.connect(to: adapter.information.address, options: options)
             try await body(fixture, connection)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             incoming.close()
             await visitor.close()
         }
@@ -349,7 +349,7 @@ import Testing
             #expect(await running.ended() == .cancelled)
             #expect(await failureCode { _ = try await connection.read(door) } == .attributeProtocol)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             await visitor.close()
         }
     }

@@ -33,7 +33,7 @@ import Testing
             #expect(refused?.cause == .attribute(.valueNotAllowed))
             #expect(fixture.lines == ["0 subscribers", "command 1"])
             await connection.disconnect()
-            await set.stop()
+            await set.close()
             await visitor.close()
         }
     }

@@ -1,47 +1,7 @@
 import BluetoothLE
 import BluetoothSimulation
-import Synchronization
 import TestSupport
 import Testing
-
-/// A gate that holds up a task on a loop while it is closed, for a slow consumer.
-private final class Gate: TaskExecutor {
-    private struct State {
-        var isOpen = true
-        var jobs: [UnownedJob] = []
-    }
-
-    private let loop: EventLoop
-    private let state = Mutex(State())
-
-    init(before loop: EventLoop) {
-        self.loop = loop
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let isOpen = state.withLock { state in
-            if !state.isOpen { state.jobs.append(job) }
-            return state.isOpen
-        }
-        if isOpen { run(job) }
-    }
-
-    func close() { state.withLock { $0.isOpen = false } }
-
-    func open() {
-        let jobs = state.withLock { state in
-            state.isOpen = true
-            defer { state.jobs = [] }
-            return state.jobs
-        }
-        for job in jobs { run(job) }
-    }
-
-    private func run(_ job: UnownedJob) {
-        loop.execute { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
-    }
-}
 
 /// Docs/Guide/Central/Scanning.md
 @Suite struct ScanningStories {
@@ -178,6 +138,13 @@ private final class Gate: TaskExecutor {
             #expect(far == "\(LEPHY.leCoded) \(LEPHY?.some(.leCoded) as Any) Optional(5)")
             #expect(fixture.lines.contains("\(LEPHY.le1M) nil nil"))
             #expect(await scanning.ended() == .cancelled)
+        }
+    }
+
+    @Test func theDateOfAnAdvertisement() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await ScanningPage.theTimeOfReception(adapter)
+            #expect(fixture.lines.contains { $0.hasPrefix("20") && $0.hasSuffix(" +0000 \(Sensor.name)") })
         }
     }
 

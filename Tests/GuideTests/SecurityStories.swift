@@ -45,8 +45,8 @@ import BluetoothLE
         }
     }
 
-    @Test(arguments: [(16, nil), (15, .keyTooShort)] as [(UInt8, PairingFailure?)])
-    func aMinimumKeySize(_ size: UInt8, _ expected: PairingFailure?) async throws {
+    @Test(arguments: [(16, nil), (15, .keyTooShort)] as [(Int, PairingFailure?)])
+    func aMinimumKeySize(_ size: Int, _ expected: PairingFailure?) async throws {
         try await Fixture.withAdapter { fixture, adapter in
             var security = SimulatedSecurity()
             security.maximumKeySize = size

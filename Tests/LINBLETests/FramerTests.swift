@@ -106,6 +106,17 @@ import Testing
         #expect(try framer.next() == nil)
     }
 
+    @Test func anErrorHasItsNumbers() {
+        let long = FramingError.frameTooLong(length: 3, maximum: 2)
+        #expect(long.frameTooLong?.length == 3)
+        #expect(long.frameTooLong?.maximum == 2)
+        #expect(long.invalidLength == nil)
+        #expect(FramingError.invalidLength(4).invalidLength == 4)
+        #expect(FramingError.overflow(capacity: 5).overflow == 5)
+        #expect(FramingError.notFramable.frameTooLong == nil)
+        #expect(FramingError.notFramable.overflow == nil)
+    }
+
     @Test func bytesThatNobodyTakesOutAreRefused() throws {
         var framer = FixedLengthFramer(frameLength: 4)
         try framer.append(Array(repeating: 7, count: 65_536))

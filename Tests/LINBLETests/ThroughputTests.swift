@@ -12,7 +12,7 @@ import Testing
         /// Whether the UART adapts the link.
         var isAdapted: Bool
         /// The device's ATT_MTU.
-        var mtu: UInt16 = 247
+        var mtu = 247
         /// The maximum number of packets in a connection event.
         var packetsPerEvent: Int?
         /// The number of bytes that are sent on a link that is adapted meanwhile.

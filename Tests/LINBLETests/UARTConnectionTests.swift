@@ -17,8 +17,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true], [23, 247, 517] as [UInt16])
-    func everythingComesBackFromAnEchoInOrder(splits: Bool, mtu: UInt16) async throws {
+    @Test(arguments: [false, true], [23, 247, 517])
+    func everythingComesBackFromAnEchoInOrder(splits: Bool, mtu: Int) async throws {
         let configuration = SimulatedLINBLE.Configuration(
             attached: .loopback, splitsAtRandom: splits, receiveMTU: mtu, bufferCapacity: 1 << 20)
         try await Fixture.run(configuration) { fixture in

@@ -87,7 +87,7 @@ extension Peers {
                 #expect(fixture.adapter.state == .absent)
                 // Another adapter gets its index.
                 let taken = try await fixture.ask("plug")
-                try await fixture.ask("plug \(address)")
+                try await fixture.ask("plug \(address.digits)")
                 try await Self.expectAllIsWell(fixture)
                 #expect(fixture.adapter.information.address == address)
                 #expect(fixture.adapter.information.name != taken)

@@ -18,7 +18,7 @@ extension Peers.Pairing {
                 let set = try await fixture.adapter.advertise(AdvertisementContent(localName: "machine"))
                 let address = fixture.adapter.information.address
                 let kind = address.kind == .public ? "public" : "random"
-                try await fixture.ask("call caller-bearers connect \(address) \(kind)")
+                try await fixture.ask("call caller-bearers connect \(address.digits) \(kind)")
                 try await fixture.wait(for: "a central") { !incoming.connections.isEmpty }
                 let connection = try #require(incoming.connections.first)
                 try await fixture.ask("call caller-bearers find")
@@ -35,7 +35,7 @@ extension Peers.Pairing {
                 #expect(published.value(of: value) == [1, 2, 3])
                 #expect(try await fixture.ask("call caller-bearers readall FFF1") == "010203,010203,010203")
                 #expect(try await fixture.ask("call caller-bearers read FFF1") == "010203")
-                await set.stop()
+                await set.close()
                 incoming.close()
                 await connection.disconnect()
             }

@@ -96,7 +96,7 @@ struct Fixture: Sendable {
     /// Lets an emulated central connect to this machine.
     func beConnected(by name: String) async throws {
         let address = adapter.information.address
-        try await ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
+        try await ask("call \(name) connect \(address.digits) \(address.kind == .public ? "public" : "random")")
     }
 
     /// The number of the device's links.

@@ -266,7 +266,7 @@ extension Peers.Pairing {
                 try await fixture.beConnected(by: name)
                 try await fixture.wait(for: "a central") { !incoming.connections.isEmpty }
                 try await story(fixture, try #require(incoming.connections.first))
-                await set.stop()
+                await set.close()
             }
         }
 

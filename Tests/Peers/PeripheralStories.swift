@@ -24,7 +24,7 @@ extension Peers {
             func connect(_ central: String = "central") async throws {
                 let address = fixture.adapter.information.address
                 _ = try await call(
-                    "connect \(address) \(address.kind == .public ? "public" : "random")", by: central)
+                    "connect \(address.digits) \(address.kind == .public ? "public" : "random")", by: central)
             }
 
             /// The values that a central received since the last call, once there are `count`.
@@ -57,7 +57,7 @@ extension Peers {
                 let incoming = try await fixture.adapter.incomingConnections()
                 let set = try await fixture.adapter.advertise(content, options: options)
                 try await story(Machine(fixture: fixture, published: published, incoming: incoming, set: set))
-                await set.stop()
+                await set.close()
                 let chip = try await fixture.chip()
                 #expect(chip?["adv"] == 0)
             }

@@ -89,7 +89,7 @@ extension Peers {
                     try await fixture.wait(for: "advertising true", in: program.journal)
                     let address = fixture.adapter.information.address
                     try await fixture.ask(
-                        "call central connect \(address) \(address.kind == .public ? "public" : "random")")
+                        "call central connect \(address.digits) \(address.kind == .public ? "public" : "random")")
                     let found = try await fixture.ask("call central find")
                     #expect(found.contains("FFF1") && found.contains("FFF2"), "\(found)")
                     let fixed = try await fixture.ask("call central read FFF3")

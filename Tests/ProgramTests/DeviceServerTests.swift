@@ -98,4 +98,10 @@ import Testing
             #expect(ended.messages.contains("reads FFF2: BB"), "\(ended.messages)")
         }
     }
+
+    @Test func theKeyboardTypesLinesOfBothKinds() async throws {
+        let ended = try await run("ble", ["serve", "keyboard", "--simulate", "--json"], input: "4006\r\n17\n")
+        #expect(ended.status == 0, "\(ended.messages)")
+        for text in ["4006", "17"] { #expect(ended.output.contains("\"text\":\"\(text)\""), "\(ended.output)") }
+    }
 }

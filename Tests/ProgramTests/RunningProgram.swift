@@ -105,10 +105,9 @@ final class RunningProgram {
     /// Waits for the end, and returns the exit status; the lines are complete then.
     func join() -> Int32 {
         while readMore() {}
-        var status: Int32 = 0
-        waitpid(process, &status, 0)
+        let status = exitStatus(of: process)
         self.status = status
-        return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+        return status
     }
 
     /// Waits up to a minute for more output; false at its end.
@@ -117,6 +116,16 @@ final class RunningProgram {
         text += String(decoding: bytes, as: UTF8.self)
         return !bytes.isEmpty
     }
+}
+
+/// Waits for the end of a process, and returns its exit status; one that is still running after a minute is killed.
+func exitStatus(of process: pid_t) -> Int32 {
+    let watchdog = DispatchWorkItem { kill(process, SIGKILL) }
+    DispatchQueue.global().asyncAfter(deadline: .now() + 60, execute: watchdog)
+    var status: Int32 = 0
+    waitpid(process, &status, 0)
+    watchdog.cancel()
+    return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
 }
 
 /// Runs code that blocks its thread.

@@ -29,10 +29,10 @@ import Testing
                 common: common, kernel: kernel, console: console, trace: nil, clock: clock
             ).run(run, on: own, with: nil)
             #expect(run.results.contains { $0.test == "scan.active" && $0.verdict == .passed })
-            let reason = "\(own.address) and \(Self.address) of \(own.localName)"
+            let reason = "\(own.address.digits) and \(Self.address.digits) of \(own.localName)"
             for error: any Error in [
                 BluetoothError(.timedOut, .init("read", peer: Self.address, adapter: own.name), reason),
-                SelfTestObstacle.failed(reason, figure: SelfTestFigure("\(own.localName) at \(own.address)")),
+                SelfTestObstacle.failed(reason, figure: SelfTestFigure("\(own.localName) at \(own.address.digits)")),
             ] {
                 run.record(SelfTestResult("loss", "loss", .failure(error), in: .zero))
             }
@@ -41,8 +41,8 @@ import Testing
             let schema = try Schema(named: "selftest")
             #expect(schema.errors(in: try JSONValue(reading: report.bytes)).isEmpty)
             for address in [own.address, Self.address] {
-                let digits = "\(address)".filter { $0 != ":" }
-                #expect(!text.contains("\(address)") && !text.contains(digits), "\(text)")
+                let digits = address.digits.filter { $0 != ":" }
+                #expect(!text.contains(address.digits) && !text.contains(digits), "\(text)")
                 #expect(!text.lowercased().contains(digits.lowercased()))
             }
             #expect(!text.contains(Self.name) && !text.contains(own.localName), "\(text)")

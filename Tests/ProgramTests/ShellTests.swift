@@ -8,7 +8,7 @@ import Testing
     private final class TerminalShell {
         private let process: pid_t
         private let master: Int32
-        private let terminal: Int32
+        private var terminal: Int32
         private let modes: termios
         private var text = ""
         /// The end of what was awaited so far.
@@ -40,7 +40,7 @@ import Testing
 
         deinit {
             kill(process, SIGKILL)
-            for end in [master, terminal] { close(end) }
+            for end in [master, terminal] where end >= 0 { close(end) }
         }
 
         private static func modes(of terminal: Int32) throws -> termios {
@@ -76,11 +76,14 @@ import Testing
 
         /// The exit status, and whether the terminal has its modes again.
         func join() throws -> (status: Int32, isRestored: Bool) {
-            var status: Int32 = 0
-            waitpid(process, &status, 0)
-            let now = try Self.modes(of: terminal)
+            // A full terminal would hold the program.
+            close(terminal)
+            terminal = -1
+            while !readDescriptor(master, milliseconds: 60_000).isEmpty {}
+            let status = exitStatus(of: process)
+            let now = try Self.modes(of: master)
             let isRestored = (now.c_iflag, now.c_lflag, now.c_oflag) == (modes.c_iflag, modes.c_lflag, modes.c_oflag)
-            return (status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F), isRestored)
+            return (status, isRestored)
         }
     }
 

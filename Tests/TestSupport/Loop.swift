@@ -163,3 +163,45 @@ extension PacketSocket {
         send(packet.span.bytes)
     }
 }
+
+/// A gate that holds up a task on a loop while it is closed, for a slow consumer.
+package final class Gate: TaskExecutor {
+    private struct State {
+        var isOpen = true
+        var jobs: [UnownedJob] = []
+    }
+
+    private let loop: EventLoop
+    private let state = Mutex(State())
+
+    /// An open gate before a loop.
+    package init(before loop: EventLoop) {
+        self.loop = loop
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let isOpen = state.withLock { state in
+            if !state.isOpen { state.jobs.append(job) }
+            return state.isOpen
+        }
+        if isOpen { run(job) }
+    }
+
+    /// Holds up what follows.
+    package func close() { state.withLock { $0.isOpen = false } }
+
+    /// Lets pass what was held up, and what follows.
+    package func open() {
+        let jobs = state.withLock { state in
+            state.isOpen = true
+            defer { state.jobs = [] }
+            return state.jobs
+        }
+        for job in jobs { run(job) }
+    }
+
+    private func run(_ job: UnownedJob) {
+        loop.execute { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+}

@@ -35,7 +35,7 @@ extension Table {
         let interval = device.history.advertisingInterval.map { "\(Int(($0 / .milliseconds(1)).rounded()))ms" }
         let strengths = device.history.rssi.suffix(8).map(Double.init)
         return [
-            latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
+            latest.address?.digits ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
             latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths), interval ?? "",
             printable(device.name(resolver)),
             latest.data.contents(of: latest.address, keys).joined(separator: ", "),

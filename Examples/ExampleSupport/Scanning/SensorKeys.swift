@@ -13,7 +13,8 @@ public struct SensorKeys: Sendable {
     /// - Throws: ``ProgramError``, whose message never contains a key.
     public init(_ arguments: [String]) async throws {
         for argument in arguments {
-            if argument.contains("=") {
+            // Neither an address nor a key has a slash, as the path of a file with `=` in its name may have.
+            if argument.contains("="), !argument.contains("/") {
                 if let problem = add(argument) { throw ProgramError(.usage, "--key: \(problem)", remedy: Self.remedy) }
                 continue
             }

@@ -2,7 +2,7 @@
 //
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small BatteryPeripheral
 //     advertising
-//     00:AA:01:00:00:02 has connected
+//     00:AA:01:00:00:02/public has connected
 //     ^C
 //
 // The second line is there when a central connects, such as `ble read -n Battery 2A19` on another machine.

@@ -2,7 +2,7 @@
 //
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small ChannelEcho
 //     listening at PSM 133
-//     00:AA:01:00:00:02 has closed its channel
+//     00:AA:01:00:00:02/public has closed its channel
 //     ^C
 //
 // The second line is there when a peer on another machine has used the channel.

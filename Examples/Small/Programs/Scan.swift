@@ -1,11 +1,11 @@
 // Lists the devices that advertise within five seconds, the strongest first.
 //
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small Scan
-//     -… C0:98:E5:12:34:5C LINBLE-Z1
-//     -… C0:98:E5:12:34:58 Pulse-Z1
-//     -… C0:98:E5:12:34:59 Thermo
-//     -… C0:98:E5:12:34:5A Lamp
-//     -… C0:98:E5:12:34:5B -
+//     -… C0:98:E5:12:34:5C/random LINBLE-Z1
+//     -… C0:98:E5:12:34:58/random Pulse-Z1
+//     -… C0:98:E5:12:34:59/random Thermo
+//     -… C0:98:E5:12:34:5A/random Lamp
+//     -… C0:98:E5:12:34:5B/random -
 import BluetoothLE
 import BluetoothSimulation
 import Glibc

@@ -1,10 +1,10 @@
 // Reads the names of all devices around at the same time; one that fails does not stop the others.
 //
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small SeveralSensors
-//     C0:98:E5:12:34:58: Pulse-Z1
-//     C0:98:E5:12:34:59: Thermo
-//     C0:98:E5:12:34:5A: Lamp
-//     C0:98:E5:12:34:5C: LINBLE-Z1
+//     C0:98:E5:12:34:58/random: Pulse-Z1
+//     C0:98:E5:12:34:59/random: Thermo
+//     C0:98:E5:12:34:5A/random: Lamp
+//     C0:98:E5:12:34:5C/random: LINBLE-Z1
 import BluetoothLE
 import BluetoothSimulation
 import Glibc

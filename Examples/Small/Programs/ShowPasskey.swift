@@ -2,7 +2,7 @@
 //
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small ShowPasskey
 //     serving
-//     enter … at 00:AA:01:00:00:02
+//     enter … at 00:AA:01:00:00:02/public
 //     ^C
 //
 // The second line is there when a central reads the value, such as `ble read -n Safe FFF2` on another machine.

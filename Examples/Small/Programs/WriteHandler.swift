@@ -2,7 +2,7 @@
 //
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small WriteHandler
 //     serving
-//     00:AA:01:00:00:02 sets 22 degrees
+//     00:AA:01:00:00:02/public sets 22 degrees
 //     ^C
 //
 // The second line is there when a central has written 22, such as `ble write -n Thermostat FFF1 16` on another

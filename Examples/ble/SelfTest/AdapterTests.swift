@@ -159,7 +159,7 @@ struct AdapterTests: Sendable {
                 "\(sets.count)" + (reported.map { "; the controller reports \($0)" } ?? ""),
                 [("sets", .integer(sets.count)), ("reported", JSONValue(reported))])
         } then: {
-            for set in sets { await set.stop() }
+            for set in sets { await set.close() }
         }
     }
 }

@@ -172,7 +172,7 @@ struct LinkTests: Sendable {
             let identity = peripheral.adapter.information.address
             guard await central.adapter.bond(with: identity) == nil else {
                 throw SelfTestObstacle.notRun(
-                    "the adapters are already bonded", remedy: "Remove the bond: ble bonds remove \(identity)")
+                    "the adapters are already bonded", remedy: "Remove the bond: ble bonds remove \(identity.digits)")
             }
             let agent = JustWorksPairingAgent()
             try await peripheral.adapter.setPairingAgent(agent)

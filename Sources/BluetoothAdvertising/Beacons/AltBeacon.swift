@@ -5,7 +5,7 @@ public struct AltBeacon: AdvertisedValue, Hashable {
     /// The company that defines the last byte, often the manufacturer of the beacon.
     public var company: CompanyIdentifier
     /// The beacon identifier, twenty bytes; by convention, the first sixteen identify the organization.
-    public var identifier: [UInt8]
+    public private(set) var identifier: [UInt8]
     /// The RSSI at one metre in dBm.
     public var referenceRSSI: Int8
     /// A byte reserved for the company.

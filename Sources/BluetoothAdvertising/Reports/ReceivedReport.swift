@@ -75,7 +75,7 @@ extension ReceivedReport.Properties: CustomStringConvertible {
 extension ReceivedReport {
     /// The address, the properties, the status and the data in one line.
     public var description: String {
-        let sender = address.map { "\($0)" } ?? "anonymous"
+        let sender = address?.digits ?? "anonymous"
         let set = advertisingSetID.map { " set \($0)" } ?? ""
         return "\(sender)\(set) [\(properties)] \(dataStatus): \([UInt8](data).hexadecimal)"
     }
@@ -127,7 +127,7 @@ public struct JoinedAdvertisement: Hashable, Sendable {
 extension JoinedAdvertisement: CustomStringConvertible {
     /// The address, the properties and all fields in one line.
     public var description: String {
-        let sender = address.map { "\($0)" } ?? "anonymous"
+        let sender = address?.digits ?? "anonymous"
         let set = advertisingSetID.map { " set \($0)" } ?? ""
         return "\(sender)\(set) [\(properties)]\(isTruncated ? " truncated" : ""): \(data)"
     }

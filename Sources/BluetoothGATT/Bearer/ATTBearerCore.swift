@@ -97,9 +97,6 @@ package struct ATTBearerCore {
     /// The number of outstanding and queued requests.
     package var requestCount: Int { engine.requestCount }
 
-    /// Whether a request waits for its response.
-    package var isRequestInFlight: Bool { engine.requestInFlight != nil }
-
     /// The number of received responses that matched no request.
     package var strayResponseCount: Int { engine.strayResponseCount }
 

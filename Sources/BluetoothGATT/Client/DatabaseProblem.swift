@@ -6,7 +6,7 @@ import BluetoothPrimitives
 /// The result leaves that part out or corrects it, and has everything else.
 public struct DatabaseProblem: Hashable, Sendable {
     /// The kind of a problem. An open set: switch with a default.
-    public struct Reason: Hashable, Sendable {
+    public struct Reason: Hashable, Sendable, CustomStringConvertible {
         package enum Kind: UInt8, CaseIterable, Hashable, Sendable {
             case malformedValue = 1
             case invalidRange, overlap, invalidValueHandle, valueOutside, misplaced, unreadable, unexpectedHandle
@@ -16,6 +16,9 @@ public struct DatabaseProblem: Hashable, Sendable {
         package let kind: Kind
 
         package init(_ kind: Kind) { self.kind = kind }
+
+        /// The name of the reason.
+        public var description: String { "\(kind)" }
 
         /// A declaration's value is too short, or has a UUID that is neither 2 nor 16 bytes long. It is left out.
         public static let malformedValue = Reason(.malformedValue)

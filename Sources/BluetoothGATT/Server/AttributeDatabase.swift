@@ -220,6 +220,33 @@ public struct AttributeDatabaseError: Error, Hashable, Sendable {
     }
     /// The database has no stored value at this handle.
     public static func noStoredValue(_ handle: AttributeHandle) -> Self { Self(kind: .noStoredValue(handle)) }
+
+    /// The requested handle that is not available; nil for other errors.
+    public var handleNotAvailable: AttributeHandle? {
+        if case .handleNotAvailable(let handle) = kind { handle } else { nil }
+    }
+    /// The descriptor without a handle, its characteristic, and the handle that it needs; nil for other errors.
+    public var noHandle: (descriptor: BluetoothUUID, characteristic: BluetoothUUID, handle: AttributeHandle?)? {
+        if case .noHandle(let descriptor, let characteristic, let handle) = kind {
+            (descriptor, characteristic, handle)
+        } else {
+            nil
+        }
+    }
+    /// The handle of the value with an invalid length, and the length; nil for other errors.
+    public var invalidValueLength: (handle: AttributeHandle, count: Int)? {
+        if case .invalidValueLength(let handle, let count) = kind { (handle, count) } else { nil }
+    }
+    /// The included service that is missing; nil for other errors.
+    public var includedServiceNotFound: IncludedService? {
+        if case .includedServiceNotFound(let service) = kind { service } else { nil }
+    }
+    /// The descriptor that is repeated, and its handle; nil for other errors.
+    public var repeatedDescriptor: (uuid: BluetoothUUID, handle: AttributeHandle)? {
+        if case .repeatedDescriptor(let uuid, let handle) = kind { (uuid, handle) } else { nil }
+    }
+    /// The handle without a stored value; nil for other errors.
+    public var noStoredValue: AttributeHandle? { if case .noStoredValue(let handle) = kind { handle } else { nil } }
 }
 
 extension AttributeDatabaseError: CustomStringConvertible {

@@ -286,7 +286,7 @@ public struct LESetAdvertisingSetRandomAddress: HCICommand {
     public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(advertisingHandle, address) }
 
     /// The set and the address.
-    public var parameterDescription: String { "set \(advertisingHandle), \(address)" }
+    public var parameterDescription: String { "set \(advertisingHandle), \(address.digits)" }
 }
 
 /// LE Read Maximum Advertising Data Length (Core Vol 4 Part E §7.8.57).

@@ -116,7 +116,7 @@ public struct LEPeerAddress: PacketField, Hashable, Sendable {
 
 extension LEPeerAddress: CustomStringConvertible {
     /// The address, its kind, and the mark of an identity.
-    public var description: String { "\(address) (\(address.kind)\(isResolvedIdentity ? " identity" : ""))" }
+    public var description: String { "\(address.digits) (\(address.kind)\(isResolvedIdentity ? " identity" : ""))" }
 }
 
 /// The type of a controller's own address for scanning, advertising or connecting.

@@ -151,7 +151,7 @@ extension AdapterSelector: CustomStringConvertible {
         switch self {
         case .first: "the first adapter"
         case .id(let id): "\(id)"
-        case .address(let address): "\(address)"
+        case .address(let address): address.digits
         }
     }
 

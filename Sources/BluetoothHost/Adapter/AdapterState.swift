@@ -65,7 +65,7 @@ public struct AdapterChange: Hashable, Sendable {
 extension AdapterChange: CustomStringConvertible {
     /// `hci0 (00:AA:01:00:00:01) added: off`.
     public var description: String {
-        let subject = "\(adapter.name) (\(adapter.address))"
+        let subject = "\(adapter.name) (\(adapter.address.digits))"
         switch kind {
         case .added: return "\(subject) added: \(state)"
         case .changed: return "\(subject) changed: \(state)"

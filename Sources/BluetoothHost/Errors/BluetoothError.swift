@@ -135,7 +135,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public var description: String {
             var text = name
             if let attribute { text += " \(attribute)" }
-            if let peer { text += " of \(peer)" }
+            if let peer { text += " of \(peer.digits)" }
             if let adapter { text += " on \(adapter)" }
             return text
         }
@@ -190,10 +190,10 @@ public struct BluetoothError: Error, Hashable, Sendable {
     /// |---|---|
     /// | 64 | `.invalidArgument` |
     /// | 68 | `.notFound` |
-    /// | 69 | no usable adapter: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.busy` |
+    /// | 69 | no usable adapter, or what is in use: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.busy`, `.pairingFailed` because BlueZ's daemon pairs |
     /// | 74 | the link or a file: `.connectionFailed`, `.linkLimitReached`, `.disconnected`, `.overflow`, `.storageFailed` |
     /// | 75 | `.timedOut` |
-    /// | 76 | the device: `.attributeProtocol`, `.protocolViolation`, `.malformedValue`, `.refused`, `.unsupported`, `.pairingFailed` |
+    /// | 76 | the device: `.attributeProtocol`, `.protocolViolation`, `.malformedValue`, `.refused`, `.unsupported`, `.pairingFailed` otherwise |
     /// | 77 | `.notPermitted` |
     /// | 130 | `.cancelled`, as after Ctrl-C |
     /// | 1 | anything else |

@@ -6,7 +6,7 @@ public struct AdvertisingState: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         case advertising
         case waiting(BluetoothError)
-        case ended(BluetoothError)
+        case closed(BluetoothError)
     }
 
     package let kind: Kind
@@ -14,12 +14,12 @@ public struct AdvertisingState: Hashable, Sendable {
     /// The kernel has the set and sends it as far as links leave time.
     public static let advertising = AdvertisingState(kind: .advertising)
     package static func waiting(_ reason: BluetoothError) -> Self { Self(kind: .waiting(reason)) }
-    package static func ended(_ reason: BluetoothError) -> Self { Self(kind: .ended(reason)) }
+    package static func closed(_ reason: BluetoothError) -> Self { Self(kind: .closed(reason)) }
 
     /// The reason for which the set is paused, if it is; it resumes automatically.
     public var waiting: BluetoothError? { if case .waiting(let reason) = kind { reason } else { nil } }
-    /// The reason for which the set has ended, if it has: `.cancelled` when this program stopped it.
-    public var ended: BluetoothError? { if case .ended(let reason) = kind { reason } else { nil } }
+    /// The reason for which the set has ended, if it has: `.cancelled` when this program closed it.
+    public var closed: BluetoothError? { if case .closed(let reason) = kind { reason } else { nil } }
 }
 
 extension AdvertisingState: CustomStringConvertible {
@@ -28,7 +28,7 @@ extension AdvertisingState: CustomStringConvertible {
         switch kind {
         case .advertising: "advertising"
         case .waiting(let reason): "waiting(\(reason))"
-        case .ended(let reason): "ended(\(reason))"
+        case .closed(let reason): "closed(\(reason))"
         }
     }
 }

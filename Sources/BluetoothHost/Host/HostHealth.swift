@@ -46,10 +46,11 @@ extension RadioProblem: CustomStringConvertible {
         case .hardwareError(let code):
             "the controller reported a hardware error (0x\(hexadecimal(code, digits: 2)))"
         case .unanswered(let command): "the controller did not answer \(command)"
-        case .linkStalled(let peer): "neither \(peer) nor the controller responds"
+        case .linkStalled(let peer): "neither \(peer.digits) nor the controller responds"
         case .poweredOff: "the adapter was powered off"
         case .powerOnFailed: "the adapter could not be powered on"
-        case .addressChanged(let own, let other): "the controller reports the address \(other) instead of \(own)"
+        case .addressChanged(let own, let other):
+            "the controller reports the address \(other.digits) instead of \(own.digits)"
         }
     }
 }

@@ -21,7 +21,7 @@ public struct OutOfBandData: Hashable, Sendable {
 
 extension OutOfBandData: CustomStringConvertible, CustomDebugStringConvertible {
     /// The address, without the values.
-    public var description: String { "out-of-band data" + (address.map { " of \($0)" } ?? "") }
+    public var description: String { "out-of-band data" + (address.map { " of \($0.digits)" } ?? "") }
     /// The address, without the values.
     public var debugDescription: String { description }
 }

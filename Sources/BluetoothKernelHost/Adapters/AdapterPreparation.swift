@@ -154,7 +154,7 @@ struct AdapterPreparation {
         guard let store else { return makes ? .random() : nil }
         let place =
             information.publicAddress.isZero
-            ? kernel.port(ofAdapter: information.index) : "\(information.publicAddress)"
+            ? kernel.port(ofAdapter: information.index) : information.publicAddress.digits
         return await store.localIdentity(ofAdapterAt: place, orMake: makes)
     }
 
@@ -199,7 +199,7 @@ extension BluetoothError {
     ) -> BluetoothError {
         BluetoothError(
             .noAdapter, operation,
-            "\(operation.adapter ?? "The controller") reports the address \(other) instead of \(own).",
+            "\(operation.adapter ?? "The controller") reports the address \(other.digits) instead of \(own.digits).",
             remedy: addressRemedy)
     }
 

@@ -48,7 +48,7 @@ extension Diagnosis {
     }
 
     private static func adapterFindings(_ adapter: AdapterInformation) -> [Finding] {
-        let facts = "\(adapter.address), Bluetooth \(adapter.versionName), \(adapter.manufacturer)"
+        let facts = "\(adapter.address.digits), Bluetooth \(adapter.versionName), \(adapter.manufacturer)"
         guard adapter.isLowEnergySupported else {
             let remedy = "Use an adapter with Bluetooth 4.0 or later."
             return [Finding(adapter.name, .warning, "\(facts): no LE", remedy: remedy)]

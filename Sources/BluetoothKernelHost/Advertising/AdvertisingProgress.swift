@@ -94,11 +94,11 @@ struct AdvertisingProgress: Hashable {
         case (.sending(let instance, let sequel), let input): return receive(input, sending: instance, sequel)
         case (_, .end(let reason)), (.lost, .lossExplained(let reason)):
             state = .ended(instance: instance)
-            return [.state(.ended(reason))]
+            return [.state(.closed(reason))]
         case (_, .adapterLeft(let reason, let isAbsent, let resumes)):
             guard hasBegun, resumes else {
                 state = .ended(instance: isAbsent ? nil : instance)
-                return [.state(.ended(reason))]
+                return [.state(.closed(reason))]
             }
             state = .pending(instance: isAbsent ? nil : instance)
             return [.state(.waiting(reason)), .applied(reason)]
@@ -125,13 +125,13 @@ struct AdvertisingProgress: Hashable {
             let instance = isAbsent ? nil : instance
             guard sequel != .remove, hasBegun, resumes else {
                 state = .sending(instance: instance, then: .remove)
-                return sequel == .remove ? [] : [.state(.ended(reason))]
+                return sequel == .remove ? [] : [.state(.closed(reason))]
             }
             state = .sending(instance: instance, then: .resend)
             return [.state(.waiting(reason)), .applied(reason)]
         case .end(let reason):
             state = .sending(instance: instance, then: .remove)
-            return sequel == .remove ? [] : [.state(.ended(reason))]
+            return sequel == .remove ? [] : [.state(.closed(reason))]
         case .beginSending, .lossExplained, .retry: break
         }
         return []
@@ -161,7 +161,7 @@ struct AdvertisingProgress: Hashable {
             return []
         case _ where !hasBegun:
             state = .ended(instance: nil)
-            return [.state(.ended(error))]
+            return [.state(.closed(error))]
         case .resend:
             state = .pending(instance: nil)
             return []

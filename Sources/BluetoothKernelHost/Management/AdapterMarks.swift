@@ -19,7 +19,7 @@ package struct AdapterMarks {
     package init(of adapter: AdapterInformation, on kernel: any BluetoothKernel) {
         self.kernel = kernel as? any ProgramMarks
         let address = adapter.publicAddress
-        self.adapter = address.isZero ? kernel.port(ofAdapter: adapter.index) : "\(address)"
+        self.adapter = address.isZero ? kernel.port(ofAdapter: adapter.index) : address.digits
     }
 
     private func name(_ kind: Kind, _ number: UInt8) -> String {

@@ -96,10 +96,10 @@ extension Adapter {
         let set = try await advertise(content, options: options)
         do {
             let result = try await body(set)
-            await set.stop()
+            await set.close()
             return result
         } catch {
-            await set.stop()
+            await set.close()
             throw BluetoothError(error, session.operation("advertise"))
         }
     }

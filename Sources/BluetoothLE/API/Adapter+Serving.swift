@@ -5,7 +5,7 @@ import Synchronization
 extension Adapter {
     /// Publishes services, advertises, and serves connected devices until the task is cancelled.
     ///
-    /// It ends only by throwing. Advertising stops then and the services are withdrawn; links stay up until their peers
+    /// It ends only by throwing. Advertising stops then and the services are closed; links stay up until their peers
     /// end them or the adapter is closed. Needs CAP_NET_ADMIN, as advertising does.
     /// - Parameters:
     ///   - content: the advertised content.
@@ -23,19 +23,19 @@ extension Adapter {
         do throws(BluetoothError) {
             set = try await advertise(content, options: options)
         } catch {
-            await published.withdraw()
+            await published.close()
             throw error
         }
-        let reason = await set.stopped()
-        await set.stop()
-        await published.withdraw()
+        let reason = await set.closed()
+        await set.close()
+        await published.close()
         throw reason
     }
 
     /// Publishes services, advertises, and serves connected devices while `body` runs.
     ///
     /// `body` receives the published services, to send values, and the incoming connections. When it ends, in whatever
-    /// way, advertising stops and the services are withdrawn. If advertising ends earlier, `body` is cancelled and the
+    /// way, advertising stops and the services are closed. If advertising ends earlier, `body` is cancelled and the
     /// reason thrown. Needs CAP_NET_ADMIN, as advertising does.
     /// - Parameters:
     ///   - content: the advertised content.
@@ -59,10 +59,10 @@ extension Adapter {
             let result = try await withAdvertising(content, options: options) { set in
                 try await run(until: set) { try await body(published, incoming) }
             }
-            await published.withdraw()
+            await published.close()
             return result
         } catch {
-            await published.withdraw()
+            await published.close()
             throw error
         }
     }
@@ -74,7 +74,7 @@ extension Adapter {
         try await withThrowingTaskGroup(of: Result?.self) { group in
             let end = Mutex<BluetoothError?>(nil)
             group.addTask {
-                let reason = await set.stopped()
+                let reason = await set.closed()
                 // When the task is cancelled, `body` determines the outcome.
                 if !Task.isCancelled { end.withLock { $0 = reason } }
                 return nil

@@ -7,7 +7,7 @@ import Logging
 ///
 /// Opening powers on the controller without a daemon, if the caller requests it. When the adapter is powered off,
 /// blocked or unplugged, operations under way end with the reason. The object stays usable: it recognises the adapter
-/// by its address, also under another index, and works again when the adapter is back. ``states`` reports the state,
+/// by its address, also under another index, and works again when the adapter is back. ``states()`` reports the state,
 /// and ``ready(timeout:)`` waits for the adapter.
 public final class Adapter: Sendable {
     package let session: AdapterSession
@@ -46,7 +46,7 @@ extension Adapter {
     /// Each call creates a separate stream. It delivers the newest state: a slow consumer misses intermediate states,
     /// never the current one. The stream ends when its loop is left or the adapter is closed; cancelling the task
     /// throws `.cancelled`.
-    public var states: BoundedStream<AdapterState> { session.states }
+    public func states() -> BoundedStream<AdapterState> { session.states }
 
     /// Waits until the adapter is powered on with LE enabled.
     /// - Parameter timeout: the maximum time to wait; nil for no limit.

@@ -3,11 +3,11 @@ import BluetoothSockets
 
 /// An advertising set of this program; see ``Adapter/advertise(_:options:)``.
 ///
-/// Advertising continues until ``stop()`` is called, the last reference is released, or the set ends for another
-/// reason, which ``states`` reports. Swift may release a variable after its last use: a program that only waits should
-/// await ``stopped()``, or use ``Adapter/withAdvertising(_:options:_:)``.
+/// Advertising continues until ``close()`` is called, the last reference is released, or the set ends for another
+/// reason, which ``states()`` reports. Swift may release a variable after its last use: a program that only waits should
+/// await ``closed()``, or use ``Adapter/withAdvertising(_:options:_:)``.
 ///
-/// When a program ends without stopping its sets, the kernel continues to advertise them.
+/// When a program ends without closing its sets, the kernel continues to advertise them.
 public final class AdvertisingSet: Sendable {
     private let id: UInt64
     private let session: AdapterSession
@@ -39,14 +39,14 @@ public final class AdvertisingSet: Sendable {
     /// A stream of the set's states that begins with the current one.
     ///
     /// Each call creates a separate stream. It delivers the newest state: a slow consumer misses intermediate ones. It
-    /// finishes after `AdvertisingState.ended`.
-    public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
+    /// finishes after `AdvertisingState.closed`.
+    public func states() -> BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
     /// Waits for the end of advertising and returns its reason; `.cancelled` for a cancelled task.
-    public nonisolated(nonsending) func stopped() async -> BluetoothError {
+    public nonisolated(nonsending) func closed() async -> BluetoothError {
         do throws(BluetoothError) {
-            for try await state in states {
-                if let reason = state.ended { return reason }
+            for try await state in states() {
+                if let reason = state.closed { return reason }
             }
             return .cancelled(record.operation)
         } catch {
@@ -62,9 +62,9 @@ public final class AdvertisingSet: Sendable {
         try await session.updateAdvertising(id, content, record)
     }
 
-    /// Stops advertising, and returns when nothing more is sent. It does not wait for that in a cancelled task, or when
+    /// Ends the set, and returns when nothing more is sent. It does not wait for that in a cancelled task, or when
     /// the kernel refuses, which is logged and retried. Further calls have no effect.
-    public nonisolated(nonsending) func stop() async {
+    public nonisolated(nonsending) func close() async {
         await session { [id] in await $0.advertising.stop(id) }
     }
 }

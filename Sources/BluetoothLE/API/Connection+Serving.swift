@@ -44,7 +44,7 @@ extension Connection {
     /// A stream of the peer's subscriptions to local characteristics: the current ones, then every change.
     ///
     /// Subscriptions of a bonded device from an earlier link are included once the link has the security that the
-    /// characteristic requires. Withdrawing services ends the subscriptions to them. The stream throws the reason of
+    /// characteristic requires. Closing services ends the subscriptions to them. The stream throws the reason of
     /// the link's end, or `.overflow` when more than 256 changes wait.
     public nonisolated(nonsending) func peerSubscriptions() async -> BoundedStream<PeerSubscription> {
         await core { $0.peerSubscriptions() }

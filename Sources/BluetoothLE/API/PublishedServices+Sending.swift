@@ -38,7 +38,7 @@ extension PublishedServices {
             throw .invalidArgument(
                 operation, "\(characteristic) is not among these services, which have \(handles).")
         }
-        guard !isWithdrawn else { throw .invalidArgument(operation, "These services have been withdrawn.") }
+        guard !isClosed else { throw .invalidArgument(operation, "These services have been closed.") }
         guard supportedConfiguration(of: characteristic).isSuperset(of: kind) else {
             throw .invalidArgument(
                 operation, "\(characteristic) is not the value of a characteristic with the property \(property).")

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 
 /// The value of a published characteristic or descriptor; see ``PublishedServices``.
 public struct PublishedValue: Sendable {
-    /// The handle of the value; nil when the definition is not among the services, or they were withdrawn before this
+    /// The handle of the value; nil when the definition is not among the services, or they were closed before this
     /// was made.
     public let handle: AttributeHandle?
     private let services: PublishedServices
@@ -17,12 +17,12 @@ public struct PublishedValue: Sendable {
         self.services = services
     }
 
-    /// The stored value; nil for a value of handlers or of requests, and once the services are withdrawn.
+    /// The stored value; nil for a value of handlers or of requests, and once the services are closed.
     public var value: [UInt8]? { handle.flatMap { services.value(of: $0) } }
 
     /// Replaces the stored value, without notifying subscribers.
     /// - Throws: `.invalidArgument` when no value is stored, the value cannot have this length, or the services have
-    ///   been withdrawn.
+    ///   been closed.
     public func setValue(_ value: [UInt8]) throws(BluetoothError) {
         try services.setValue(value, of: try found("set a value"))
     }
@@ -40,7 +40,7 @@ public struct PublishedValue: Sendable {
     ///   - timeout: the longest wait for the slowest link; nil for no limit.
     /// - Returns: one delivery for each subscriber, in the order they connected.
     /// - Throws: `.invalidArgument` for a characteristic without the property `notify`, one that is not among these
-    ///   services, or services that have been withdrawn.
+    ///   services, or services that have been closed.
     @discardableResult
     public nonisolated(nonsending) func notify(
         _ value: [UInt8], timeout: Duration? = .seconds(5)
@@ -59,7 +59,7 @@ public struct PublishedValue: Sendable {
     ///   - timeout: the longest wait for the slowest device; nil for no limit but the 30 s.
     /// - Returns: one delivery for each subscriber, in the order they connected.
     /// - Throws: `.invalidArgument` for a characteristic without the property `indicate`, one that is not among these
-    ///   services, or services that have been withdrawn.
+    ///   services, or services that have been closed.
     @discardableResult
     public nonisolated(nonsending) func indicate(
         _ value: [UInt8], timeout: Duration? = nil
@@ -86,9 +86,9 @@ public struct PublishedValue: Sendable {
     }
 
     private func found(_ operation: String) throws(BluetoothError) -> AttributeHandle {
-        if let handle, !services.isWithdrawn { return handle }
+        if let handle, !services.isClosed { return handle }
         throw .invalidArgument(
-            BluetoothError.Operation(operation), "\(name) is not among these services, or they have been withdrawn.")
+            BluetoothError.Operation(operation), "\(name) is not among these services, or they have been closed.")
     }
 }
 
@@ -116,7 +116,7 @@ extension PublishedServices {
     /// While the stream is not read, such requests are refused as Read Not Permitted and Write Not Permitted. A request
     /// waits for at most 25 s; of more than 64 that wait, the oldest is released, so that its client receives Unlikely
     /// Error. The requests of one device come one after the other, each when the one before is answered; commands do
-    /// not wait for answers. The stream ends when the services are withdrawn, and throws when the adapter is closed.
+    /// not wait for answers. The stream ends when the services are closed, and throws when the adapter is closed.
     /// - Throws: `.busy` while another stream of these requests is being read.
     public func requests() throws(BluetoothError) -> BoundedStream<ClientRequest> {
         try publication.makeStream(session.operation("follow requests"), keeping: session)

@@ -56,7 +56,7 @@ final class AdvertisingSets {
     nonisolated(nonsending) func update(
         _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
     ) async throws(BluetoothError) {
-        if let reason = record.state.value.ended { throw reason }
+        if let reason = record.state.value.closed { throw reason }
         guard let entry = entries[id] else { throw .cancelled(record.operation) }
         let request = try AdvertisingRequest(content, entry.request.options, within: entry.limits, record.operation)
         declare(request, as: id)
@@ -86,7 +86,7 @@ final class AdvertisingSets {
     func beginToStop(_ id: UInt64) {
         guard let entry = entries[id], !entry.record.hasEnded else { return }
         let reason = BluetoothError(
-            .cancelled, entry.record.operation, "This program has stopped the advertising set.")
+            .cancelled, entry.record.operation, "This program has closed the advertising set.")
         end(id, reason)
         host.stop(id, reason)
     }
@@ -119,7 +119,7 @@ final class AdvertisingSets {
                 $0.instance = instance
                 $0.transmitPower = entry.limits.canSetTransmitPower ? power : nil
             }
-        case .state(let state): if let reason = state.ended { end(id, reason) } else { record.state.set(state) }
+        case .state(let state): if let reason = state.closed { end(id, reason) } else { record.state.set(state) }
         case .applied(let error?): entries[id]?.waiters.failAll(error)
         case .applied(nil):
             record.parameters.withLock { $0.payloads = entry.request.payloads }
@@ -166,9 +166,9 @@ final class AdvertisingRecord: Sendable {
 
     /// Ends the set; only the first reason counts.
     func end(_ reason: BluetoothError) {
-        state.set(.ended(reason))
+        state.set(.closed(reason))
         state.finish()
     }
 
-    var hasEnded: Bool { state.value.ended != nil }
+    var hasEnded: Bool { state.value.closed != nil }
 }

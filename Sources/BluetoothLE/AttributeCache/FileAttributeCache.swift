@@ -65,7 +65,7 @@ package final class FileAttributeCache: DatabaseCache {
         }
     }
 
-    private func digits(_ address: BluetoothAddress) -> String { "\(address)".filter { $0 != ":" } }
+    private func digits(_ address: BluetoothAddress) -> String { address.digits.filter { $0 != ":" } }
 
     /// The cached database of a device.
     package func database(for key: AttributeCacheKey) async -> CachedDatabase? {

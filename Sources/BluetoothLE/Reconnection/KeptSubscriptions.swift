@@ -30,7 +30,7 @@ final class KeptSubscriptions {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
     private let peer: BluetoothAddress?
-    /// The time limit of each step of restoring a subscription.
+    /// The time limit of restoring a subscription, and of a discovery.
     private let timeout: Duration?
     private var subscriptions: [UInt64: Subscription] = [:]
     private var lastID: UInt64 = 0
@@ -43,11 +43,11 @@ final class KeptSubscriptions {
 
     /// Subscribes on a link and on those that follow.
     nonisolated(nonsending) func add(
-        _ target: Target, _ bufferCapacity: Int, on connection: Connection, timeout: Duration?
+        _ target: Target, _ bufferCapacity: Int, on connection: Connection, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Update> {
         let channel = StreamChannel<KeptConnection.Update>(
             capacity: bufferCapacity, policy: .fail, operation: .init("subscribe", peer: peer), from: loop)
-        let forwarder = try await makeForwarder(target, channel, on: connection, timeout: timeout)
+        let forwarder = try await makeForwarder(target, channel, on: connection, until: deadline)
         if let end {
             forwarder.task.cancel()
             throw end
@@ -86,7 +86,8 @@ final class KeptSubscriptions {
         await subscription.forwarder?.task.value
         do throws(BluetoothError) {
             let forwarder = try await makeForwarder(
-                subscription.target, subscription.channel, on: connection, timeout: timeout, isResumed: true)
+                subscription.target, subscription.channel, on: connection,
+                until: timeout.map { loop.now.advanced(by: $0) }, isResumed: true)
             if subscriptions[id] == nil { forwarder.task.cancel() } else { subscriptions[id]?.forwarder = forwarder }
         } catch {
             // Another link may succeed, unless the device has changed.
@@ -115,13 +116,13 @@ final class KeptSubscriptions {
     /// Subscribes on a link, and forwards the values until it ends: one task for all of them.
     private nonisolated(nonsending) func makeForwarder(
         _ target: Target, _ channel: StreamChannel<KeptConnection.Update>, on connection: Connection,
-        timeout: Duration?, isResumed: Bool = false
+        until deadline: KernelInstant?, isResumed: Bool = false
     ) async throws(BluetoothError) -> Forwarder {
-        // Cached after the first time; changes are followed from then on.
-        _ = try await connection.discover(timeout: timeout)
         let (handle, values) = try await connection.core { (link) async throws(BluetoothError) in
-            try await link.withCharacteristic(
-                target.characteristic, in: target.service, to: "subscribe", timeout: timeout
+            // Cached after the first time; changes are followed from then on.
+            _ = try await link.database.discover(link, cached: true, timeout: link.remaining(until: deadline))
+            return try await link.withCharacteristic(
+                target.characteristic, in: target.service, to: "subscribe", timeout: link.remaining(until: deadline)
             ) { (found, timeout) async throws(BluetoothError) in
                 (found.valueHandle, try await link.subscribe(to: found, kind: target.kind, timeout: timeout))
             }

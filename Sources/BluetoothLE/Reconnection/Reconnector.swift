@@ -195,7 +195,8 @@ final class Reconnector: KeptLinks {
     nonisolated(nonsending) func subscribe(
         _ target: KeptSubscriptions.Target, _ bufferCapacity: Int, timeout: Duration?
     ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Update> {
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
         let connection = try await connected(timeout: timeout)
-        return try await subscriptions.add(target, bufferCapacity, on: connection, timeout: timeout)
+        return try await subscriptions.add(target, bufferCapacity, on: connection, until: deadline)
     }
 }

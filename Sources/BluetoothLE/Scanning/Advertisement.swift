@@ -90,9 +90,9 @@ extension Advertisement {
 }
 
 extension Advertisement: CustomStringConvertible {
-    /// The address, RSSI and data, such as `C0:98:E5:12:34:56 (random), RSSI -58 dBm: …`.
+    /// The address, RSSI and data, such as `C0:98:E5:12:34:56, RSSI -58 dBm: …`.
     public var description: String {
-        let sender = address?.description ?? "anonymous"
+        let sender = address?.digits ?? "anonymous"
         let signal = rssi.map { ", RSSI \($0) dBm" } ?? ""
         let content = data.description
         return content.isEmpty ? sender + signal : "\(sender)\(signal): \(content)"

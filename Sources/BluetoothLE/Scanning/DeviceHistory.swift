@@ -15,8 +15,9 @@ public struct DeviceHistory: Sendable {
     /// The time of the latest report.
     public private(set) var last: KernelInstant
     /// The number of reports, including scan responses.
-    public private(set) var reportCount: UInt32 = 0
+    public var reportCount: Int { Int(reports) }
 
+    private var reports: UInt32 = 0
     // Not an array, which would take 32 bytes more and an allocation for each of thousands of devices.
     private var strengths = InlineArray<16, Int8>(repeating: 0)
     private var strengthCount: UInt8 = 0
@@ -37,7 +38,7 @@ public struct DeviceHistory: Sendable {
     /// Records a further advertisement of the same device and advertising set. One that is older than the last adds no
     /// interval.
     package mutating func record(_ advertisement: Advertisement) {
-        reportCount &+= 1
+        reports &+= 1
         last = max(last, advertisement.time)
         if let rssi = advertisement.rssi { record(Int8(clamping: rssi)) }
         // A scan response follows its advertisement and is independent of the advertising interval.

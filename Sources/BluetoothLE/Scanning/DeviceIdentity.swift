@@ -50,7 +50,7 @@ public struct DeviceIdentity: Hashable, Sendable {
 
 extension DeviceIdentity: CustomStringConvertible {
     /// The name, and the identity address if it is known.
-    public var description: String { address.map { "\(name) (\($0))" } ?? name }
+    public var description: String { address.map { "\(name) (\($0.digits))" } ?? name }
 }
 
 extension SecurityKey {

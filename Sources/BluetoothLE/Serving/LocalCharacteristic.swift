@@ -94,12 +94,14 @@ public struct LocalCharacteristic: Identifiable, Sendable {
     /// The characteristic with a value that is sent to all subscribers at once when the first one subscribes, and then
     /// after each interval.
     ///
-    /// `value` is called only while a device has subscribed, and no longer when the services are withdrawn or the adapter
+    /// `value` is called only while a device has subscribed, and no longer when the services are closed or the adapter
     /// is closed, which cancels its task. A device that has asked for indications receives an indication. With a stored
     /// value as well, each value replaces it, so that reads return the last one. An error is logged, and the next
-    /// value is due after the interval; one that takes longer than that delays the following. It runs on the adapter's
-    /// event loop unless it belongs to an actor: it may wait, but not block. Its clock is that of the loop, so that a
-    /// test in virtual time does not wait.
+    /// value is due after the interval; one that takes longer than that delays the following, and is not called again
+    /// meanwhile. A subscriber that does not take a value within the interval, or within 1 s if that is shorter, and 5 s at
+    /// the most, misses values, as with ``PublishedValue/notify(_:timeout:)``. `value` runs on the adapter's event loop
+    /// unless it belongs to an actor: it may wait, but not block. Its clock is that of the loop, so that a test in
+    /// virtual time does not wait.
     /// - Parameters:
     ///   - interval: the time from one value to the next, more than zero.
     ///   - value: returns the bytes; a link carries the first ATT_MTU − 3 of them.
@@ -116,6 +118,9 @@ public struct LocalCharacteristic: Identifiable, Sendable {
 struct PeriodicValue: Sendable {
     let interval: Duration
     let next: @Sendable () async throws -> [UInt8]
+
+    /// The longest wait for a subscriber, for which the others wait as well.
+    var timeout: Duration { min(max(interval, .seconds(1)), .seconds(5)) }
 }
 
 /// A descriptor of a characteristic that this machine offers (Core Vol 3 Part G §3.3.3).

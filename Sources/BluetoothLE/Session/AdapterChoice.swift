@@ -81,7 +81,7 @@ extension HostDirectory {
     ) -> BluetoothError {
         guard let first = errors.first else {
             guard !adapters.isEmpty else { return .noAdapter(operation) }
-            let names = adapters.map { "\($0.name) (\($0.address))" }.joined(separator: ", ")
+            let names = adapters.map { "\($0.name) (\($0.address.digits))" }.joined(separator: ", ")
             let problem = selector == .first ? "No adapter supports LE" : "There is no such adapter: \(selector)"
             return BluetoothError(.noAdapter, operation, "\(problem); available are: \(names).")
         }

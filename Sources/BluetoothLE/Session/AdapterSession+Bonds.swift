@@ -13,7 +13,7 @@ extension AdapterSession {
         guard bond.identity.isIdentity else {
             throw .invalidArgument(
                 .init("store the bond", peer: bond.identity),
-                "\(bond.identity) is not an identity address (public or static random).")
+                "\(bond.identity.digits) is not an identity address (public or static random).")
         }
         guard bond.longTermKeys.allSatisfy({ LongTermKey.encryptionSizes.contains($0.encryptionSize) }) else {
             throw .invalidArgument(

@@ -129,7 +129,8 @@ extension AdapterSession {
         let bearers = options.enhancedBearers + 1 - connection.core.value.bearerCount
         if bearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {
-                try await connection.openEnhancedBearers(count: bearers, timeout: options.timeout)
+                try await connection.openEnhancedBearers(
+                    count: bearers, timeout: options.attributeTimeout ?? options.timeout)
             } catch  where error.code == .cancelled || error.code == .disconnected {
                 throw error
             } catch {

@@ -108,7 +108,7 @@ public struct LongTermKey: Hashable, Sendable {
     /// roles.
     public var isCentral: Bool
     /// The encryption key size in bytes, 7 to 16.
-    public var encryptionSize: UInt8
+    public var encryptionSize: Int
     /// The encrypted diversifier (EDIV) of a legacy key, which identifies it among those of the device.
     public var encryptedDiversifier: UInt16
     /// The random number (Rand) of a legacy key, which identifies it among those of the device.
@@ -117,11 +117,11 @@ public struct LongTermKey: Hashable, Sendable {
     public var value: SecurityKey
 
     /// The valid encryption key sizes in bytes (Core Vol 3 Part H §2.3.4).
-    public static let encryptionSizes: ClosedRange<UInt8> = 7...16
+    public static let encryptionSizes = 7...16
 
     /// A key as reported by the kernel.
     public init(
-        address: BluetoothAddress, kind: Kind, isCentral: Bool, encryptionSize: UInt8 = 16,
+        address: BluetoothAddress, kind: Kind, isCentral: Bool, encryptionSize: Int = 16,
         encryptedDiversifier: UInt16 = 0, randomNumber: UInt64 = 0, value: SecurityKey
     ) {
         self.address = address
@@ -137,7 +137,7 @@ public struct LongTermKey: Hashable, Sendable {
 extension LongTermKey: CustomStringConvertible {
     /// The device and the kind of the key, without its value.
     public var description: String {
-        "\(address) (LE \(address.kind)), \(kind), \(isCentral ? "central" : "peripheral"), \(encryptionSize) bytes"
+        "\(address.digits) (LE \(address.kind)), \(kind), \(isCentral ? "central" : "peripheral"), \(encryptionSize) bytes"
     }
 }
 
@@ -157,7 +157,7 @@ public struct IdentityResolvingKey: Hashable, Sendable {
 
 extension IdentityResolvingKey: CustomStringConvertible {
     /// The device, without the value of its key.
-    public var description: String { "\(address) (LE \(address.kind))" }
+    public var description: String { "\(address.digits) (LE \(address.kind))" }
 }
 
 /// A signature resolving key, which signs data or verifies signatures (Core Vol 3 Part H §2.4.2.2).
@@ -207,5 +207,5 @@ public struct SignatureResolvingKey: Hashable, Sendable {
 
 extension SignatureResolvingKey: CustomStringConvertible {
     /// The device and the kind of the key, without its value.
-    public var description: String { "\(address) (LE \(address.kind)), \(kind)" }
+    public var description: String { "\(address.digits) (LE \(address.kind)), \(kind)" }
 }

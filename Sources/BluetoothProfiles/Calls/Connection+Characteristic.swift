@@ -6,11 +6,11 @@ extension Connection {
     /// Reads the value of a characteristic: `try await connection.read(.batteryLevel)`.
     /// - Parameters:
     ///   - characteristic: the characteristic, with its service.
-    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `.malformedValue` for bytes without a meaning, `.notFound` when the device has no such characteristic,
     ///   besides what reading throws.
     public nonisolated(nonsending) func read<Value>(
-        _ characteristic: Characteristic<Value>, timeout: Duration? = nil
+        _ characteristic: Characteristic<Value>, timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) -> Value {
         let bytes = try await read(characteristic.uuid, in: characteristic.service, timeout: timeout)
         do throws(MalformedValue) { return try characteristic.codec.decode(bytes) } catch {
@@ -25,11 +25,12 @@ extension Connection {
     ///   - characteristic: the characteristic, with its service.
     ///   - type: whether the peer responds; nil lets it respond if writes with a response are among the characteristic's
     ///     ``Characteristic/properties``.
-    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     /// - Throws: `.invalidArgument` for a value that the format cannot express, `.notFound` when the device has no such
     ///   characteristic, besides what writing throws.
     public nonisolated(nonsending) func write<Value>(
-        _ value: Value, to characteristic: Characteristic<Value>, type: WriteType? = nil, timeout: Duration? = nil
+        _ value: Value, to characteristic: Characteristic<Value>, type: WriteType? = nil,
+        timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) {
         let isCommand =
             characteristic.properties.contains(.writeWithoutResponse) && !characteristic.properties.contains(.write)
@@ -47,12 +48,12 @@ extension Connection {
     ///   - kind: notifications or indications.
     ///   - bufferCapacity: the maximum number of values that wait for the consumer; one more ends the stream with an
     ///     error.
-    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the longest time to wait; nil for no limit but the peer's 30 s for each response.
     ///   - onMalformed: called for each value that is left out, with the error that names the field.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what subscribing throws.
     public nonisolated(nonsending) func subscribe<Value>(
         to characteristic: Characteristic<Value>, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
-        timeout: Duration? = nil, onMalformed: (@Sendable (MalformedValue) -> Void)? = nil
+        timeout: Duration? = .seconds(300), onMalformed: (@Sendable (MalformedValue) -> Void)? = nil
     ) async throws(BluetoothError) -> DecodedStream<[UInt8], Value> {
         let values = try await subscribe(
             to: characteristic.uuid, in: characteristic.service, kind: kind, bufferCapacity: bufferCapacity,

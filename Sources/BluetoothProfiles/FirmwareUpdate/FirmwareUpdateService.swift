@@ -18,19 +18,21 @@ public struct FirmwareUpload: Hashable, Sendable {
 /// The storage of a device that takes firmware from a ``FirmwareUpdateService``.
 ///
 /// Every method may throw a ``FirmwareStatus``, which the client receives; any other error becomes
-/// ``FirmwareStatus/unknown``. The service calls one method at a time.
+/// ``FirmwareStatus/unknown``. The service calls one method at a time. A method may take as long as clients wait, which is
+/// 40 s for a ``FirmwareUpdater``; it is cancelled when the service's `run` ends, which waits for it, and not by the end
+/// of a link.
 public protocol FirmwareStore: Sendable {
     /// The images in the device's slots.
     func images() async throws -> [FirmwareSlot]
     /// Prepares for an upload; what an earlier one has stored is dropped.
     func begin(_ upload: FirmwareUpload) async throws
-    /// Stores the bytes that follow those stored before.
+    /// Stores the bytes that follow those stored before; if it throws, none of them.
     func append(_ bytes: [UInt8]) async throws
     /// Completes the upload, whose hash has been compared.
     func finish() async throws
     /// Starts an image at the next reset once, or keeps it; a hash of nil is that of the image that runs.
     func select(_ hash: [UInt8]?, isConfirmed: Bool) async throws
-    /// Restarts the device; the client has its response.
+    /// Restarts the device, 250 ms after the response was sent.
     nonisolated(nonsending) func reset() async
 }
 
@@ -52,13 +54,20 @@ public final class FirmwareUpdateService: Sendable {
         var offset = 0
     }
 
+    private typealias Request = (connection: Connection, frame: SMPAssembler.Frame)
+
     private struct State {
-        var server: (published: PublishedServices, incoming: IncomingConnections)?
+        var server:
+            (
+                published: PublishedServices, incoming: IncomingConnections,
+                requests: AsyncStream<Request>.Continuation
+            )?
         var clients: [ObjectIdentifier: (connection: Connection, assembler: SMPAssembler)] = [:]
         var upload: Upload?
-        var isBusy = false
     }
 
+    /// The number of requests that wait while one is performed; further ones are refused.
+    private static let capacity = 16
     /// The characteristic of requests and responses.
     private let messages: LocalCharacteristic
     private let store: any FirmwareStore
@@ -70,14 +79,21 @@ public final class FirmwareUpdateService: Sendable {
     ///   - store: the storage of the device.
     ///   - bufferSize: the length of the longest message that the service takes, at least 64 bytes; a longer one makes an
     ///     upload faster.
-    ///   - permissions: the security that requests require; nil permits them over any link.
+    ///   - permissions: the security that requests and the subscription to responses require, such as
+    ///     `[.write, .writeAuthenticated]`; nil permits them over any link.
     public init(
         storingIn store: some FirmwareStore, bufferSize: Int = 4096, permissions: AttributePermissions? = nil
     ) {
         self.store = store
         self.bufferSize = min(max(bufferSize, 64), 0xFFFF)
         messages = LocalCharacteristic(
-            .firmwareUpdateMessages, properties: [.writeWithoutResponse, .notify], permissions: permissions)
+            .firmwareUpdateMessages, properties: [.writeWithoutResponse, .notify], permissions: permissions
+        ) {
+            // Requests are commands, whose refusal nobody sees; that of the subscription makes a client pair.
+            if let permissions {
+                LocalDescriptor(.clientCharacteristicConfiguration, permissions: permissions.union(.read))
+            }
+        }
     }
 
     /// The service to publish.
@@ -96,14 +112,18 @@ public final class FirmwareUpdateService: Sendable {
         _ published: PublishedServices, _ incoming: IncomingConnections,
         connected: (@Sendable (Connection) -> Void)? = nil
     ) async throws(BluetoothError) {
-        state.withLock { $0.server = (published, incoming) }
+        let (requests, continuation) = AsyncStream.makeStream(
+            of: Request.self, bufferingPolicy: .bufferingOldest(Self.capacity))
+        state.withLock { $0.server = (published, incoming, continuation) }
         defer { state.withLock { ($0.server, $0.clients) = (nil, [:]) } }
+        // Cancelled, and waited for, when the loop is left.
+        async let _: Void = answer(requests, published)
         for try await connection in incoming { connected?(connection) }
     }
 
     // MARK: Messages
 
-    /// Receives a part of a message; answers the messages that are complete.
+    /// Receives a part of a message. A handler has too little time to answer those that are complete.
     private func receive(_ write: WriteRequest) async throws {
         guard let server = state.withLock({ $0.server }),
             let connection = server.incoming.connections.first(where: { $0.peer == write.peer })
@@ -115,32 +135,44 @@ public final class FirmwareUpdateService: Sendable {
             state.clients[client, default: (connection, SMPAssembler(limit: bufferSize))].assembler.append(write.value)
         }
         while let frame = try state.withLock({ try $0.clients[client]?.assembler.next() }) {
-            guard !frame.header.operation.isResponse else { continue }
-            let (body, isReset) = await perform(frame)
-            var header = frame.header
-            header.operation = header.operation.response
-            for part in header.message(body).fragments(await connection.maximumCommandLength) {
-                try await server.published[messages].notify(part, to: connection)
+            guard !frame.header.operation.isResponse, case .dropped = server.requests.yield((connection, frame)) else {
+                continue
             }
-            guard isReset else { continue }
+            let busy = FirmwareStatus.busy.body(version: frame.header.version)
+            await send(busy, answering: frame.header, to: connection, server.published)
+        }
+    }
+
+    /// Performs requests, one after the other.
+    private func answer(_ requests: AsyncStream<Request>, _ published: PublishedServices) async {
+        for await (connection, frame) in requests {
+            do {
+                guard let body = try? CBOR(decoding: frame.body) else { throw FirmwareStatus.invalidArgument }
+                let response = try await respond(to: frame.header, body)
+                await send(response, answering: frame.header, to: connection, published)
+            } catch {
+                let status = (error as? FirmwareStatus ?? .unknown).body(version: frame.header.version)
+                await send(status, answering: frame.header, to: connection, published)
+                continue
+            }
+            guard frame.header.command == .reset else { continue }
+            // The kernel has the response; the link needs time for it.
+            _ = await connection.loop.sleep(for: .milliseconds(250))
             state.withLock { $0.upload = nil }
             await store.reset()
         }
     }
 
-    /// Performs a request; returns the body of its response, and whether the device is to restart.
-    private func perform(_ frame: SMPAssembler.Frame) async -> (body: [String: CBOR], isReset: Bool) {
-        let isFree = state.withLock { state in
-            defer { state.isBusy = true }
-            return !state.isBusy
-        }
-        do {
-            guard isFree else { throw FirmwareStatus.busy }
-            defer { state.withLock { $0.isBusy = false } }
-            guard let body = try? CBOR(decoding: frame.body) else { throw FirmwareStatus.invalidArgument }
-            return (try await respond(to: frame.header, body), frame.header.command == .reset)
-        } catch {
-            return ((error as? FirmwareStatus ?? .unknown).body(version: frame.header.version), false)
+    /// Sends a response. A client that has gone, has not subscribed or does not take it has none.
+    private func send(
+        _ body: [String: CBOR], answering request: SMPHeader, to connection: Connection, _ published: PublishedServices
+    ) async {
+        var header = request
+        header.operation = request.operation.response
+        for part in header.message(body).fragments(await connection.maximumCommandLength) {
+            guard (try? await published[messages].notify(part, to: connection, timeout: .seconds(5))) != nil else {
+                return
+            }
         }
     }
 

@@ -93,8 +93,9 @@ public actor FirmwareUpdater {
         try claim(name)
         defer { isBusy = false }
         guard !bytes.isEmpty else { throw .invalidArgument(operation(name), "The image has no bytes.") }
-        let limit = if let bufferSize { min(bufferSize, 0xFFFF) } else { await connection.maximumCommandLength }
-        let hash = SHA256.hash(of: bytes)
+        let limit =
+            if let bufferSize { min(max(0, bufferSize), 0xFFFF) } else { await connection.maximumCommandLength }
+        let hash = await Self.hash(of: bytes)
         var (offset, standstills) = (0, 0)
         repeat {
             let body = try chunk(of: bytes, from: offset, image, isUpgrade, hash, limit)
@@ -148,6 +149,9 @@ public actor FirmwareUpdater {
     }
 
     // MARK: Uploading
+
+    /// The hash of a file, which takes long for a large one: not on the loop, where all links would wait.
+    @concurrent private nonisolated static func hash(of bytes: [UInt8]) async -> [UInt8] { SHA256.hash(of: bytes) }
 
     /// The number of responses whose offset may be the one before or less: a device that has restarted begins again.
     private static let mostStandstills = 16
@@ -215,7 +219,6 @@ public actor FirmwareUpdater {
             }
         } catch {
             var error = error
-            if error.code == .timedOut { assembler.removeAll() }
             error.operation.name = name
             throw error
         }
@@ -252,15 +255,17 @@ public actor FirmwareUpdater {
             guard let value = try await values.next(isolation: self) else {
                 throw BluetoothError(.disconnected, operation(name), "The subscription to responses has ended.")
             }
+            // The rest of an earlier response need not come: the one to this request begins anew.
+            if SMPHeader(value)?.answers(header) == true { assembler.removeAll() }
             assembler.append(value)
         }
     }
 }
 
 extension SMPHeader {
-    /// Whether it is that of the response to a request.
+    /// Whether it is that of the response to a request; some devices respond to a write as if it were a read.
     fileprivate func answers(_ request: SMPHeader) -> Bool {
-        operation == request.operation.response && sequence == request.sequence && command == request.command
+        operation.isResponse && sequence == request.sequence && command == request.command
     }
 }
 

@@ -28,7 +28,7 @@ extension KeptConnection {
                 }
             } catch {
                 let now = reached.withLock { $0 }
-                failures = now > before ? 1 : failures + 1
+                failures = now > before ? 0 : failures + 1
                 before = now
                 guard error.code == .disconnected, failures < 5 else { throw error }
             }

@@ -67,6 +67,7 @@ public final class MemoryFirmwareStore: FirmwareStore {
             if hash == nil || hash == state.running.hash {
                 guard isConfirmed else { throw FirmwareStatus(group: 1, code: hash == nil ? 24 : 33) }
                 state.running.isConfirmed = true
+                state.other?.isConfirmed = false
             } else {
                 guard state.other?.hash == hash else { throw FirmwareStatus.unknownHash }
                 state.other?.isPending = true
@@ -84,6 +85,7 @@ public final class MemoryFirmwareStore: FirmwareStore {
             (next.isPending, next.isPermanent) = (false, false)
             var former = state.running
             (former.slot, former.isActive) = (1, false)
+            if next.isConfirmed { former.isConfirmed = false }
             (state.running, state.other) = (next, former)
         }
         await onReset()

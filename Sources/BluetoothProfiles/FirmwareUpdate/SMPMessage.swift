@@ -82,7 +82,7 @@ struct SMPAssembler: Sendable {
         pending += fragment.dropFirst(skipped)
     }
 
-    /// Drops an incomplete message.
+    /// Drops an incomplete message, also one that is skipped.
     mutating func removeAll() { (pending, skippedCount) = ([], 0) }
 
     /// The next complete message; nil while it is incomplete.

@@ -57,7 +57,8 @@ public final class Keyboard: Sendable {
         AdvertisementContent(localName: name, services: [.humanInterfaceDevice], appearance: .keyboard)
     }
 
-    /// Advertises the keyboard and serves the hosts that connect while `body` runs. Needs CAP_NET_ADMIN.
+    /// Advertises the keyboard and serves the hosts that connect while `body` runs; their links end with it. Needs
+    /// CAP_NET_ADMIN.
     /// - Parameters:
     ///   - adapter: the adapter; its pairing agent answers when a host pairs, which none can without an agent.
     ///   - options: the advertising options.
@@ -72,9 +73,11 @@ public final class Keyboard: Sendable {
         try await adapter.serve(content, options: options, accepting: accepted) {
             services
         } while: { published, incoming in
-            try self.hosts.begin(published)
+            try self.hosts.begin(
+                KeyboardHosts.Service(
+                    published: published, incoming: incoming, input: published[self.input],
+                    bootInput: published[self.bootInput]))
             defer { self.hosts.end() }
-            let reports = [published[self.input].handle, published[self.bootInput].handle]
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     try await body()
@@ -83,7 +86,7 @@ public final class Keyboard: Sendable {
                 group.addTask {
                     try await withThrowingDiscardingTaskGroup { hosts in
                         for try await connection in incoming {
-                            hosts.addTask { await self.hosts.follow(connection, reports) }
+                            hosts.addTask { await self.hosts.follow(connection) }
                         }
                     }
                     return false
@@ -100,9 +103,10 @@ public final class Keyboard: Sendable {
 
     /// Types a text: each of its characters is pressed and released at every host that uses the keyboard.
     ///
-    /// The strokes of calls at the same time are mixed: type one text after the other.
-    /// - Throws: `.invalidArgument` for a character that the layout does not have, before anything is typed;
-    ///   `.notSubscribed` while no host uses the keyboard; what sending throws when no host could be sent to.
+    /// The strokes of calls at the same time are mixed: type one text after the other. No key stays down when the task is
+    /// cancelled.
+    /// - Throws: `.invalidArgument` for a character that the layout does not have, before anything is typed; besides that
+    ///   as ``send(_:)``.
     public nonisolated(nonsending) func type(_ text: String) async throws(BluetoothError) {
         var strokes: [KeyboardReport] = []
         for character in text {
@@ -113,27 +117,30 @@ public final class Keyboard: Sendable {
             strokes.append(report)
         }
         for stroke in strokes {
-            try await send(stroke)
+            do throws(BluetoothError) {
+                try await send(stroke)
+            } catch {
+                // Some hosts may have it.
+                if error.code == .cancelled { try? await send(.released) }
+                throw error
+            }
             try await send(.released)
         }
     }
 
     /// Sends the state of the keys to every host that uses the keyboard.
-    /// - Throws: `.notSubscribed` while no host uses the keyboard; what sending throws when no host could be sent to.
+    ///
+    /// A host whose link accepts nothing for 5 s misses what follows until the link accepts data again; then its keys are
+    /// released. `.released` is sent by a cancelled task too.
+    /// - Throws: `.notSubscribed` while no host uses the keyboard; `.cancelled`; what sending throws when no host could be
+    ///   sent to: `.timedOut` after the 5 s, and then `.busy`.
     public nonisolated(nonsending) func send(_ report: KeyboardReport) async throws(BluetoothError) {
-        var failure = BluetoothError(.notSubscribed, .init("type"), "No host uses the keyboard.")
-        guard let published = hosts.published else { throw failure }
-        var isSent = false
-        for host in hosts.all {
-            do throws(BluetoothError) {
-                try await published[host.isBoot ? bootInput : input].notify(report.bytes, to: host.connection)
-                isSent = true
-            } catch {
-                if error.code == .cancelled { throw error }
-                if error.code != .notSubscribed { failure = error }
-            }
-        }
-        if !isSent { throw failure }
+        let outcomes = await hosts.send(report)
+        let failures = outcomes.compactMap { $0 }
+        if let cancelled = failures.first(where: { $0.code == .cancelled }) { throw cancelled }
+        guard failures.count == outcomes.count else { return }
+        throw failures.first { $0.code != .notSubscribed }
+            ?? BluetoothError(.notSubscribed, .init("type"), "No host uses the keyboard.")
     }
 
     /// Sets the battery's level in percent, and notifies the hosts.
@@ -179,11 +186,7 @@ extension Keyboard {
                 LocalDescriptor(.reportReference, permissions: [.read, .readEncrypted], value: [Self.reportID, 2])
             }
             LocalCharacteristic(
-                .reportMap, properties: .read, value: Self.reportMap, permissions: [.read, .readEncrypted]
-            ) {
-                LocalDescriptor(
-                    .externalReportReference, permissions: [.read, .readEncrypted], value: [0x19, 0x2A])
-            }
+                .reportMap, properties: .read, value: Self.reportMap, permissions: [.read, .readEncrypted])
             bootInput
             // The Boot Keyboard Output Report.
             output("2A32") {}

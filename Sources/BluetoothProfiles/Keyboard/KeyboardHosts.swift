@@ -5,28 +5,51 @@ import Synchronization
 
 /// The hosts of a keyboard: which are connected, which of them use it, and in which protocol.
 final class KeyboardHosts: Sendable {
+    /// How the keyboard is served.
+    struct Service {
+        let published: PublishedServices
+        let incoming: IncomingConnections
+        let input: PublishedValue
+        let bootInput: PublishedValue
+
+        /// The input report that a host uses.
+        func input(of host: Host) -> PublishedValue { host.isBoot ? bootInput : input }
+    }
+
+    /// A host on one link.
+    struct Host {
+        let connection: Connection
+        /// Whether it uses the boot protocol. Each link begins in the report protocol (HID Service §2.2).
+        var isBoot = false
+        var subscriptions: Set<AttributeHandle> = []
+        /// Releases the keys of a host whose link accepts nothing; nil while it accepts reports.
+        var release: Task<Void, Never>?
+    }
+
     private struct State {
-        /// Where the keyboard is served.
-        var published: PublishedServices?
-        var connections: [BluetoothAddress: Connection] = [:]
-        /// The subscriptions to each of the two input reports.
-        var subscriptions: [BluetoothAddress: Set<AttributeHandle>] = [:]
-        /// The hosts in the boot protocol; all others have the report protocol.
-        var bootHosts: Set<BluetoothAddress> = []
+        /// Nil while the keyboard is not served.
+        var service: Service?
+        /// By their connections.
+        var hosts: [ObjectIdentifier: Host] = [:]
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastWaiting = 0
 
-        var isUsed: Bool { subscriptions.contains { !$0.value.isEmpty } }
+        var isUsed: Bool {
+            hosts.values.contains { host in
+                guard host.release == nil, let handle = service?.input(of: host).handle else { return false }
+                return host.subscriptions.contains(handle)
+            }
+        }
     }
 
     private let state = Mutex(State())
 
     /// Begins to be served.
     /// - Throws: `.busy` while the keyboard is served already.
-    func begin(_ published: PublishedServices) throws(BluetoothError) {
+    func begin(_ service: Service) throws(BluetoothError) {
         let isFree = state.withLock { state in
-            guard state.published == nil else { return false }
-            state.published = published
+            guard state.service == nil else { return false }
+            state.service = service
             return true
         }
         if !isFree { throw BluetoothError(.busy, .init("serve"), "This keyboard is being served already.") }
@@ -34,47 +57,49 @@ final class KeyboardHosts: Sendable {
 
     /// Ends to be served: there is no host, and nobody waits for one any longer.
     func end() {
-        let waiting = state.withLock { state in
+        let former = state.withLock { state in
             defer {
                 let last = state.lastWaiting
                 state = State()
                 state.lastWaiting = last
             }
-            return state.waiting.values
+            return state
         }
-        for continuation in waiting { continuation.finish() }
+        for host in former.hosts.values { host.release?.cancel() }
+        for continuation in former.waiting.values { continuation.finish() }
     }
 
     /// Follows a host until its link ends.
-    func follow(_ connection: Connection, _ reports: [AttributeHandle?]) async {
-        // A host begins each link in the report protocol (HID Service §2.2).
-        state.withLock { state in
-            state.connections[connection.peer] = connection
-            state.bootHosts.remove(connection.peer)
-        }
-        do throws(BluetoothError) {
-            for try await subscription in await connection.peerSubscriptions()
-            where reports.contains(subscription.characteristic) {
-                change(subscription, of: connection.peer)
+    func follow(_ connection: Connection) async {
+        var isFollowed = true
+        while isFollowed {
+            // Its Protocol Mode may have been written before.
+            change(connection, isNew: true) { $0.subscriptions = [] }
+            do throws(BluetoothError) {
+                for try await subscription in await connection.peerSubscriptions() {
+                    change(connection) { host in
+                        if subscription.configuration.isEmpty {
+                            host.subscriptions.remove(subscription.characteristic)
+                        } else {
+                            host.subscriptions.insert(subscription.characteristic)
+                        }
+                    }
+                }
+                isFollowed = false
+            } catch {
+                // Changes were missed, or the link has ended.
+                isFollowed = error.code == .overflow
             }
-        } catch {
-            // The end of the link.
         }
-        state.withLock { state in
-            guard state.connections[connection.peer] === connection else { return }
-            state.connections[connection.peer] = nil
-            state.subscriptions[connection.peer] = nil
-            state.bootHosts.remove(connection.peer)
-        }
+        state.withLock { $0.hosts[ObjectIdentifier(connection)] = nil }
     }
 
-    private func change(_ subscription: PeerSubscription, of peer: BluetoothAddress) {
+    /// Changes the state of a host; one that is not followed only if it is new.
+    private func change(_ connection: Connection, isNew: Bool = false, _ body: (inout Host) -> Void) {
         let waiting = state.withLock { state -> [AsyncStream<Void>.Continuation] in
-            if subscription.configuration.isEmpty {
-                state.subscriptions[peer]?.remove(subscription.characteristic)
-            } else {
-                state.subscriptions[peer, default: []].insert(subscription.characteristic)
-            }
+            let id = ObjectIdentifier(connection)
+            guard state.service != nil, isNew || state.hosts[id] != nil else { return [] }
+            body(&state.hosts[id, default: Host(connection: connection)])
             return state.isUsed ? Array(state.waiting.values) : []
         }
         for continuation in waiting { continuation.yield() }
@@ -86,7 +111,7 @@ final class KeyboardHosts: Sendable {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state -> Int? in
             if state.isUsed { return nil }
-            if state.published == nil { continuation.finish() }
+            if state.service == nil { continuation.finish() }
             state.lastWaiting += 1
             state.waiting[state.lastWaiting] = continuation
             return state.lastWaiting
@@ -98,21 +123,80 @@ final class KeyboardHosts: Sendable {
         throw BluetoothError(.notSubscribed, .init("wait for a host"), "The keyboard is not served.")
     }
 
-    /// Whether a host uses the boot protocol.
+    /// Whether a host uses the boot protocol on its link.
     subscript(isBoot peer: BluetoothAddress) -> Bool {
-        get { state.withLock { $0.bootHosts.contains(peer) } }
+        get {
+            guard let link = link(to: peer) else { return false }
+            return state.withLock { $0.hosts[ObjectIdentifier(link)]?.isBoot == true }
+        }
         set {
-            state.withLock { state in
-                if newValue { state.bootHosts.insert(peer) } else { state.bootHosts.remove(peer) }
-            }
+            guard let link = link(to: peer) else { return }
+            change(link, isNew: true) { $0.isBoot = newValue }
         }
     }
 
-    /// The published services, while the keyboard is served.
-    var published: PublishedServices? { state.withLock { $0.published } }
+    private func link(to peer: BluetoothAddress) -> Connection? {
+        state.withLock { $0.service?.incoming }?.connections.last { $0.peer == peer }
+    }
 
-    /// The connected hosts, and whether each uses the boot protocol.
-    var all: [(connection: Connection, isBoot: Bool)] {
-        state.withLock { state in state.connections.map { ($0.value, state.bootHosts.contains($0.key)) } }
+    /// The published services, while the keyboard is served.
+    var published: PublishedServices? { state.withLock { $0.service?.published } }
+
+    // MARK: Sending
+
+    /// Sends a report to every host at the same time, and returns for each the reason if it misses the report.
+    func send(_ report: KeyboardReport) async -> [BluetoothError?] {
+        await withTaskGroup(of: BluetoothError?.self) { group in
+            for host in state.withLock({ Array($0.hosts.values) }) {
+                group.addTask { await self.send(report, to: host) }
+            }
+            var failures: [BluetoothError?] = []
+            for await failure in group { failures.append(failure) }
+            return failures
+        }
+    }
+
+    private func send(_ report: KeyboardReport, to host: Host) async -> BluetoothError? {
+        let connection = host.connection
+        guard host.release == nil else {
+            return BluetoothError(
+                .busy, .init("type", peer: connection.peer),
+                "The link has not yet accepted earlier keys, so these are not sent.", isRetryable: true)
+        }
+        var failure = await notify(report, to: connection, timeout: .seconds(5))
+        if failure?.code == .cancelled, report == .released {
+            // Keys go up in a cancelled task too.
+            failure = await Task(executorPreference: connection.loop) {
+                await self.notify(.released, to: connection, timeout: .seconds(1))
+            }.value
+        }
+        if failure?.code == .timedOut { releaseLater(connection) }
+        return failure
+    }
+
+    private func notify(
+        _ report: KeyboardReport, to connection: Connection, timeout: Duration?
+    ) async -> BluetoothError? {
+        let input = state.withLock { state in
+            state.hosts[ObjectIdentifier(connection)].flatMap { state.service?.input(of: $0) }
+        }
+        guard let input else { return BluetoothError(.notSubscribed, .init("type"), "The host has left.") }
+        do throws(BluetoothError) {
+            try await input.notify(report.bytes, to: connection, timeout: timeout)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Releases the keys of a host as soon as its link accepts a report. Until then it misses all others.
+    private func releaseLater(_ connection: Connection) {
+        change(connection) { host in
+            guard host.release == nil else { return }
+            host.release = Task(executorPreference: connection.loop) {
+                _ = await self.notify(.released, to: connection, timeout: nil)
+                self.change(connection) { $0.release = nil }
+            }
+        }
     }
 }

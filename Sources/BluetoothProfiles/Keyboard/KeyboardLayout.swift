@@ -19,7 +19,8 @@ public struct KeyboardLayout: Sendable {
         characters[report] = character
     }
 
-    /// The layout of the United States: the printable characters of ASCII, the tab, and the line break for Return.
+    /// The layout of the United States: the printable characters of ASCII, the tab, and line breaks (LF, CR, and
+    /// CR LF) for Return.
     public static let unitedStates: KeyboardLayout = {
         var layout = KeyboardLayout([:])
         /// Adds the keys with consecutive usages, without and with Shift.
@@ -34,7 +35,11 @@ public struct KeyboardLayout: Sendable {
         add(from: 0x1E, "1234567890", "!@#$%^&*()")
         add(from: 0x2D, "-=[]\\", "_+{}|")
         add(from: 0x33, ";'`,./", ":\"~<>?")
-        for (character, usage) in [("\n", 0x28), ("\t", 0x2B), (" ", 0x2C)] as [(Character, UInt8)] {
+        // Return types the last of its characters at a host.
+        let others: [(Character, UInt8)] = [
+            ("\r\n", 0x28), ("\r", 0x28), ("\n", 0x28), ("\t", 0x2B), (" ", 0x2C),
+        ]
+        for (character, usage) in others {
             layout.add(character, KeyboardReport(keys: [usage]))
         }
         return layout

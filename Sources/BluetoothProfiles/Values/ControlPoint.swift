@@ -85,7 +85,8 @@ extension Connection {
     /// - Parameters:
     ///   - procedure: the procedure.
     ///   - controlPoint: the characteristic.
-    ///   - timeout: the maximum time until the response; nil for none. A calibration may take its 30 s.
+    ///   - timeout: the longest time for all of this; nil for no limit but the device's 30 s for each response to a
+    ///     request. A calibration may take 30 s.
     /// - Throws: `.failed` when the device responds with another result than success, `.malformedValue` for a response
     ///   without a meaning, besides what subscribing and writing throw.
     @discardableResult
@@ -95,10 +96,12 @@ extension Connection {
     ) async throws(BluetoothError) -> Result {
         let operation = BluetoothError.Operation(
             "perform 0x" + hexadecimal(procedure.request.opcode, digits: 2), peer: peer)
-        let responses = try await subscribe(to: controlPoint, kind: .indication)
-        try await write(procedure.request, to: controlPoint, type: .withResponse)
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        func remaining() -> Duration? { deadline.map { max(.zero, loop.now.duration(to: $0)) } }
+        let responses = try await subscribe(to: controlPoint, kind: .indication, timeout: timeout)
+        try await write(procedure.request, to: controlPoint, type: .withResponse, timeout: remaining())
         do throws(BluetoothError) {
-            return try await withTimeLimit(timeout, on: loop) {
+            return try await withTimeLimit(remaining(), on: loop) {
                 for try await message in responses {
                     guard let response = message.response, response.request == procedure.request.opcode else {
                         continue

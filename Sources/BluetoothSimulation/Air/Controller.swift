@@ -20,6 +20,7 @@ protocol ControllerHost: AnyObject {
 // Holds more than ten variables: the parts of a chip, and the state that its reset clears.
 final class Controller: RadioNode {
     let configuration: SimulatedController
+    var advertisingSetCount: UInt8 { UInt8(clamping: configuration.advertisingSetCount) }
     /// Its own public address, without a fault.
     let ownAddress: BluetoothAddress
     /// The public address that the kernel has read, which is another after some faults.

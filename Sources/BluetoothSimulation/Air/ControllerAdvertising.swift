@@ -47,8 +47,7 @@ final class ControllerAdvertising {
         case LEReadMaximumAdvertisingDataLength.opcode:
             return controller.answer(LEReadMaximumAdvertisingDataLength.self, 1650)
         case LEReadNumberOfSupportedAdvertisingSets.opcode:
-            return controller.answer(
-                LEReadNumberOfSupportedAdvertisingSets.self, controller.configuration.advertisingSetCount)
+            return controller.answer(LEReadNumberOfSupportedAdvertisingSets.self, controller.advertisingSetCount)
         case LESetExtendedAdvertisingParameters.opcode:
             guard let parameters = command.as(LESetExtendedAdvertisingParameters.self) else { break }
             let status = setParameters(parameters)
@@ -132,7 +131,7 @@ final class ControllerAdvertising {
             set = existing
             set.parameters = parameters
         } else {
-            guard sets.count < Int(controller.configuration.advertisingSetCount) else { return .memoryCapacityExceeded }
+            guard sets.count < Int(controller.advertisingSetCount) else { return .memoryCapacityExceeded }
             set = AdvertisingSet(
                 advertiser: Advertiser(node: controller, address: controller.publicAddress), parameters: parameters)
             controller.advertisers.append(set.advertiser)

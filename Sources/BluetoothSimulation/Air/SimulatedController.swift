@@ -34,8 +34,8 @@ public struct SimulatedController: Hashable, Sendable {
     /// The status with which it refuses to connect beyond ``maximumLinks``: 0x09 (Connection Limit Exceeded), or
     /// 0x0D (Connection Rejected due to Limited Resources), as other chips do.
     public var linkRefusal = HCIStatus.connectionLimitExceeded
-    /// The number of advertising sets; 1 for legacy commands.
-    public var advertisingSetCount: UInt8
+    /// The number of advertising sets, at most 255; 1 for legacy commands.
+    public var advertisingSetCount: Int
     /// Whether it supports LE Coded, for scanning and for links; only with extended commands.
     public var hasCoded: Bool
 
@@ -43,7 +43,7 @@ public struct SimulatedController: Hashable, Sendable {
     public init(
         address: BluetoothAddress? = nil, family: HCICommandFamily = .extended, isDualMode: Bool = true,
         hasLE: Bool = true, isPowered: Bool = true, isLEEnabled: Bool = true, signalStrength: Int8 = -50,
-        advertisingSetCount: UInt8 = 3, hasCoded: Bool = false
+        advertisingSetCount: Int = 3, hasCoded: Bool = false
     ) {
         self.address = address
         self.family = family

@@ -39,7 +39,7 @@ final class KernelWorld: World {
     var openThings: [String] {
         kernels.flatMap(\.adapters).flatMap(\.connections.all).map { connection in
             let sockets = connection.channels.sockets.count
-            return "hci\(connection.adapter.index) \(connection.peer) \(connection.state), \(sockets) sockets"
+            return "hci\(connection.adapter.index) \(connection.peer.digits) \(connection.state), \(sockets) sockets"
         }
     }
 

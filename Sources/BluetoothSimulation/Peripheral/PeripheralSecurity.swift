@@ -44,7 +44,7 @@ final class PeripheralSecurity: PairingParty {
         PairingFeatures(
             ioCapability: settings.ioCapability, requiresProtection: settings.requiresProtection,
             hasSecureConnections: settings.hasSecureConnections, bonds: settings.storesKeys,
-            maximumKeySize: min(max(settings.maximumKeySize, 7), 16))
+            maximumKeySize: UInt8(min(max(settings.maximumKeySize, 7), 16)))
     }
 
     func respond(to pairing: Pairing, on end: LinkEnd) -> SimulatedSecurity.Response {

@@ -114,11 +114,12 @@ public final class SimulatedPeripheral: Sendable {
     ///
     /// - Parameters:
     ///   - psm: the PSM.
-    ///   - receiveMTU: the largest SDU it accepts, or nil to refuse channels from now on.
+    ///   - receiveMTU: the largest SDU it accepts, at most 65,535 bytes, or nil to refuse channels from now on.
     ///   - security: the security level required of the link.
-    public func setService(_ psm: UInt16, receiveMTU: UInt16?, security: SecurityLevel = .low) {
+    public func setService(_ psm: UInt16, receiveMTU: Int?, security: SecurityLevel = .low) {
         withNode { node in
-            node.channels.setService(psm, receiveMTU.map { PeripheralService(receiveMTU: $0, security: security) })
+            node.channels.setService(
+                psm, receiveMTU.map { PeripheralService(receiveMTU: UInt16(clamping: $0), security: security) })
         }
     }
 

@@ -258,7 +258,7 @@ final class Pairing {
             kind: isSecure
                 ? (wasProtected ? .authenticated : .unauthenticated)
                 : (wasProtected ? .authenticatedLegacy : .unauthenticatedLegacy),
-            isCentral: false, encryptionSize: keySize,
+            isCentral: false, encryptionSize: Int(keySize),
             encryptedDiversifier: isSecure ? 0 : UInt16.random(in: .min ... .max, using: &world.generator),
             randomNumber: isSecure ? 0 : world.generator.next(), value: value)
         let keys = SimulatedPairingKeys(isBonded: features.initiator.bonds && features.responder.bonds, key: key)

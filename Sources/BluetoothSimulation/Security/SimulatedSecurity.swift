@@ -44,7 +44,7 @@ public struct SimulatedSecurity: Hashable, Sendable {
     /// Whether pairing distributes signature resolving keys.
     public var signs = false
     /// The longest encryption key that it supports, 7 to 16 bytes.
-    public var maximumKeySize: UInt8 = 16
+    public var maximumKeySize = 16
     /// The identity address, distributed in pairing to devices that exchange identities; nil for none.
     public var identity: BluetoothAddress?
 

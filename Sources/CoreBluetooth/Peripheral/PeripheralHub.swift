@@ -44,7 +44,7 @@ final class PeripheralHub: ManagerHub {
     /// Receives a link that a central has created.
     func receive(_ connection: Connection) {
         if !incoming.append(connection) {
-            coreBluetoothLog.warning("\(connection.peer) is not reported: too many links are queued.")
+            coreBluetoothLog.warning("\(connection.peer.digits) is not reported: too many links are queued.")
         }
     }
 

@@ -92,7 +92,8 @@ extension PeripheralManagerHandle {
             return (all, link.central)
         }
         guard let (subscriptions, central) = missed else { return }
-        coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program processes it.")
+        coreBluetoothLog.notice(
+            "\(connection.peer.digits) subscribes and unsubscribes faster than the program processes it.")
         for (subscription, isOn) in subscriptions { reportSubscription(isOn, subscription, central) }
     }
 

@@ -42,7 +42,7 @@ extension PeripheralManagerHandle {
     private func write(_ writes: [AttributeWrite], _ question: PeerQuestion?, of connection: Connection) {
         let peer = connection.peer
         guard question != nil || shared({ $0.commands.begin(of: peer) }) else {
-            return coreBluetoothLog.notice("dropped a command of \(peer): too many wait for the program")
+            return coreBluetoothLog.notice("dropped a command of \(peer.digits): too many wait for the program")
         }
         updateMaximumLength(of: connection)
         let subjects = writes.map { write in shared { $0.characteristics[write.handle] } }

@@ -71,7 +71,7 @@ extension PeripheralManagerHandle {
         for link in missing {
             if !isRefused {
                 coreBluetoothLog.notice(
-                    "\(link.connection.peer) misses a value: too many values are queued, or its link has ended.")
+                    "\(link.connection.peer.digits) misses a value: too many values are queued, or its link has ended.")
             }
             settle(order.update.number, of: link.connection)
         }
@@ -118,7 +118,8 @@ extension PeripheralManagerHandle {
                 return (false, nil)
             }
             if let missed {
-                coreBluetoothLog.notice("\(connection.peer) delays the others again; it has missed \(missed) values.")
+                coreBluetoothLog.notice(
+                    "\(connection.peer.digits) delays the others again; it has missed \(missed) values.")
             }
             settle(update.number, of: connection)
             if acceptsAgain { acceptingLinksChanged() }
@@ -138,7 +139,9 @@ extension PeripheralManagerHandle {
             return (shared.hasAcceptingLink, !link.patience.isOnTrial)
         }
         guard isPassedOver else { return }
-        if isNew { coreBluetoothLog.notice("\(connection.peer) accepts no values, and no longer delays the others.") }
+        if isNew {
+            coreBluetoothLog.notice("\(connection.peer.digits) accepts no values, and no longer delays the others.")
+        }
         acceptingLinksChanged()
     }
 

@@ -202,7 +202,7 @@ final class PeripheralManagerHandle: ManagerHandle {
     /// Ends the advertising set.
     func takeBack() async {
         let set = advertised.withLock { $0.take() }
-        await set?.stop()
+        await set?.close()
     }
 
     private func advertise(_ number: Int, _ name: String?, _ services: [BluetoothUUID]) async {
@@ -294,7 +294,7 @@ final class PeripheralManagerHandle: ManagerHandle {
                 }
             } else {
                 // The program has removed it meanwhile.
-                await published.withdraw()
+                await published.close()
             }
             post { $1?.peripheralManager($0, didAdd: service, error: nil) }
         } catch {

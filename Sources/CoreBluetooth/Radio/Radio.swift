@@ -149,7 +149,7 @@ actor Radio: LoopActor {
 
     /// Removes published services.
     func withdraw(_ services: [PublishedServices]) async {
-        for services in services { await services.withdraw() }
+        for services in services { await services.close() }
     }
 
     // MARK: Centrals
@@ -251,7 +251,7 @@ actor Radio: LoopActor {
         let isMissing = await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
                 do throws(BluetoothError) {
-                    for try await state in adapter.states {
+                    for try await state in adapter.states() {
                         await settle()
                         if state == .poweredOn { await readFeatures(of: adapter) }
                     }

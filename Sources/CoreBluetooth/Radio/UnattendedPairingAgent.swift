@@ -16,7 +16,7 @@ struct UnattendedPairingAgent: PairingAgent {
         guard let radio else { return false }
         if request.bond == nil, await radio.isConnectedFromHere(request.peer) { return true }
         coreBluetoothLog.notice(
-            "\(request.peer) may not pair. BLUETOOTH_PAIRING=accept accepts every device; CBLinux.use(pairingAgent:) sets an agent that decides."
+            "\(request.peer.digits) may not pair. BLUETOOTH_PAIRING=accept accepts every device; CBLinux.use(pairingAgent:) sets an agent that decides."
         )
         return false
     }

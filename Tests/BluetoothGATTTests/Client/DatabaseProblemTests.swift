@@ -135,6 +135,7 @@ import Testing
             "\(DatabaseProblem($0, .characteristic, at: 5, declared: AttributeHandleRange(start: 0, end: 0), uuid: 0x2A19))"
         }
         #expect(Set(texts).count == reasons.count)
+        #expect("\(DatabaseProblem.Reason.valueOutside)" == "valueOutside")
         #expect(
             texts[3] == "characteristic 2A19 at 0x0005: its value handle 0x0000 does not follow the declaration")
     }

@@ -155,6 +155,20 @@ import BluetoothGATT
         #expect(database.attributes == before)
     }
 
+    @Test func anErrorHasItsParts() {
+        #expect(AttributeDatabaseError.handleNotAvailable(1).handleNotAvailable == 1)
+        let error = AttributeDatabaseError.noHandle(for: 0x2902, of: 0x2A19, at: nil)
+        #expect(error.noHandle?.descriptor == 0x2902)
+        #expect(error.noHandle?.characteristic == 0x2A19)
+        #expect(error.noHandle?.handle == .some(nil))
+        #expect(error.handleNotAvailable == nil)
+        #expect(AttributeDatabaseError.invalidValueLength(2, count: 513).invalidValueLength?.count == 513)
+        #expect(AttributeDatabaseError.includedServiceNotFound(0x180F).includedServiceNotFound == 0x180F)
+        #expect(AttributeDatabaseError.repeatedDescriptor(0x2901, 3).repeatedDescriptor?.handle == 3)
+        #expect(AttributeDatabaseError.noStoredValue(4).noStoredValue == 4)
+        #expect(AttributeDatabaseError.outOfHandles.noHandle == nil)
+    }
+
     static let mistakes: [([GATTService], AttributeDatabaseError)] = [
         ([GATTService(0x1111, handle: 0)], .handleNotAvailable(0)),
         ([GATTService(0x1111), GATTService(0x2222, handle: 1)], .handleNotAvailable(1)),

@@ -99,7 +99,8 @@ import BluetoothLE
                 try await fixture.base.settle { await central.bonds().count == 3 }
                 let bonds = await central.bonds()
                 #expect(bonds.contains { $0.identityResolvingKey != nil })
-                let own = try #require(store.localIdentity(ofAdapterAt: "\(BondFixture.centralAddress)", orStore: nil))
+                let own = try #require(
+                    store.localIdentity(ofAdapterAt: BondFixture.centralAddress.digits, orStore: nil))
                 let new =
                     bonds.flatMap { $0.longTermKeys.map(\.value) }
                     + bonds.compactMap(\.identityResolvingKey) + [own.identityResolvingKey]

@@ -65,7 +65,7 @@ import Testing
             let served = try await peripheral.serve(fixture.base)
             try await fixture.connect(central).disconnect()
             try await fixture.base.settle { await central.bonds().count == 1 }
-            var states = central.states.makeAsyncIterator()
+            var states = central.states().makeAsyncIterator()
             try fixture.central.restart()
             while try await states.next() != .absent {}
             try await central.ready(timeout: .seconds(5))
@@ -242,7 +242,7 @@ import Testing
             }
             #expect(log.lines.contains { $0.contains("ends with this program") && $0.contains("disk is full") })
             // The bond remains in use, even after hotplug.
-            var states = central.states.makeAsyncIterator()
+            var states = central.states().makeAsyncIterator()
             try fixture.central.restart()
             while try await states.next() != .absent {}
             try await central.ready(timeout: .seconds(5))

@@ -17,7 +17,7 @@ import Testing
     }
 
     private static func key(
-        _ kind: LongTermKey.Kind = .unauthenticated, size: UInt8 = 16, value: UInt8 = 1
+        _ kind: LongTermKey.Kind = .unauthenticated, size: Int = 16, value: UInt8 = 1
     ) throws -> LongTermKey {
         LongTermKey(
             address: own, kind: kind, isCentral: true, encryptionSize: size,
@@ -37,8 +37,8 @@ import Testing
         #expect(Self.objection(to: try Self.key(size: 7), on: Self.link(Self.own, minimum: 7)) == nil)
     }
 
-    @Test(arguments: [UInt8(7), 15])
-    func aShortKeyIsNotStored(_ size: UInt8) throws {
+    @Test(arguments: [7, 15])
+    func aShortKeyIsNotStored(_ size: Int) throws {
         let link = Self.link(Self.own)
         #expect(Self.objection(to: try Self.key(size: size), on: link) == .failure(.keyTooShort))
         let bond = try Self.key(value: 2)

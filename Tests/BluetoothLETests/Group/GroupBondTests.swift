@@ -43,7 +43,7 @@ import Testing
         }
 
         mutating func leave() async {
-            await advertising?.stop()
+            await advertising?.close()
             advertising = nil
         }
     }

@@ -41,7 +41,7 @@ import Testing
             // It is not used under the other address.
             let error = await failure { _ = try await adapter.connect(to: Self.other) }
             #expect(error?.code == .noAdapter)
-            #expect(error?.message == "hci0 reports the address \(Self.other) instead of \(own).")
+            #expect(error?.message == "hci0 reports the address \(Self.other.digits) instead of \(own.digits).")
             let outcome = try await events.steps()
             #expect(outcome.tried == recovery.steps)
             #expect(outcome.helped == recovery.steps.last)
@@ -68,7 +68,7 @@ import Testing
                 break
             }
             #expect(steps == [.powerCycle, .reset, .restart, .rebind])
-            #expect(end?.message.contains("\(Self.other) instead of \(own)") == true)
+            #expect(end?.message.contains("\(Self.other.digits) instead of \(own.digits)") == true)
             #expect(end?.remedy?.hasPrefix("Unplug it") == true)
             fixture.kernel.unplug(0)
             try await fixture.radio.sleep(for: .seconds(10))
@@ -128,7 +128,8 @@ import Testing
                 _ = try await Adapter.open(.address(own), power: .powerOn, on: fixture.kernel)
             }
             #expect(error?.code == .noAdapter)
-            #expect(error?.message.contains("reports the address \(Self.other) instead of \(own)") == true)
+            #expect(
+                error?.message.contains("reports the address \(Self.other.digits) instead of \(own.digits)") == true)
         }
     }
 }

@@ -28,7 +28,7 @@ import BluetoothLE
             let adapter = try await Adapter.open(configuration: .init(bonds: .store(store)), on: host)
             try await body(host, adapter)
         }
-        radio.tearDown()
+        radio.close()
     }
 
     @Test func anAdapterIsMadeReadyAndClosed() async throws {
@@ -87,7 +87,7 @@ import BluetoothLE
             let reason = BluetoothError(.adapterOff, .init("advertise"), "off")
             await host.loop.run { host.tell(.advertising(1, .state(.waiting(reason)))) }
             #expect(set.state == .waiting(reason))
-            var states = set.states.makeAsyncIterator()
+            var states = set.states().makeAsyncIterator()
             await host.loop.run { host.tell(.advertising(1, .state(.advertising))) }
             while let state = try await states.next(), state != .advertising {}
             try await set.update(AdvertisementContent(localName: "two"))
@@ -96,8 +96,8 @@ import BluetoothLE
             #expect(await failure { _ = try await adapter.advertise(tooMuch) }?.code == .invalidArgument)
             #expect(await failure { try await set.update(tooMuch) }?.code == .invalidArgument)
             #expect(set.payloads.data.localName == "two")
-            await set.stop()
-            #expect(await set.stopped().code == .cancelled)
+            await set.close()
+            #expect(await set.closed().code == .cancelled)
             let calls = await host.loop.run { host.calls.filter { $0.contains("advertise") || $0.contains("stop") } }
             #expect(calls == ["advertise 1", "advertise 1", "stop 1"])
         }
@@ -196,9 +196,9 @@ import BluetoothLE
             #expect(await loads() > 0)
             let published = try await adapter.publish([LocalService(0xFFF0)])
             #expect(await serving() == ["keys for centrals"])
-            await published.withdraw()
+            await published.close()
             #expect(await serving() == ["keys for centrals", "no keys for centrals"])
-            await advertising.stop()
+            await advertising.close()
             await adapter.close()
         }
     }

@@ -157,7 +157,7 @@ import Testing
             try await body(try await Served(radio, host, adapter))
             await adapter.close()
         }
-        radio.tearDown()
+        radio.close()
     }
 
     /// A link, and the error codes of its client for the values that require encryption, a bond and authorisation.

@@ -21,7 +21,7 @@ import Testing
                 IncomingConnectionOptions(maximumTransmissionUnit: mtu, enhancedBearers: bearers))
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             try await body(fixture, published, incoming)
-            await set.stop()
+            await set.close()
             withExtendedLifetime(users) {}
         }
     }
@@ -137,7 +137,7 @@ import Testing
             let features = try await connection.found(.serverSupportedFeatures, in: .genericAttribute)
             #expect(try await connection.read(features) == [0])
             incoming.close()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -199,7 +199,7 @@ import Testing
                     try await fixture.base.radio.sleep(for: .milliseconds(1))
                 }
                 if isWithdrawn {
-                    await published.withdraw()
+                    await published.close()
                 } else {
                     try await fixture.peripheral.publish([CachingTests.battery])
                 }

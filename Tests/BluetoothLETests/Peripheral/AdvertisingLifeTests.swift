@@ -19,7 +19,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         try await PeripheralFixture.run(controller) { fixture in
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             ending.happen(to: fixture)
-            let reason = await set.stopped()
+            let reason = await set.closed()
             #expect(reason.code == ending.code)
             #expect(reason.remedy != nil)
             ending.undo(in: fixture, controller)
@@ -29,7 +29,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let again = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(again.instance == 1)
             #expect(await fixture.isHeard() != nil)
-            await again.stop()
+            await again.close()
         }
     }
 
@@ -50,7 +50,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 #expect(await fixture.instances() == [1])
                 #expect(await fixture.isHeard() != nil)
             }
-            await set.stop()
+            await set.close()
             #expect(await fixture.instances() == [])
         }
     }
@@ -60,7 +60,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
             fixture.kernel.setPowered(false, adapter: 0)
             try await fixture.base.settle { fixture.peripheral.state == .poweredOff }
-            let time = await fixture.base.duration { await set.stop() }
+            let time = await fixture.base.duration { await set.close() }
             #expect(time < .seconds(1))
             fixture.kernel.setPowered(true, adapter: 0)
             try await fixture.base.settle { await fixture.instances() == [] }
@@ -73,7 +73,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
             let other = try await Adapter.open(on: fixture.kernel)
             try await other.sendToManagement(ManagementRemoveAdvertising(1), to: 0)
-            let reason = await set.stopped()
+            let reason = await set.closed()
             #expect(reason.code == .busy)
             #expect(reason.message.contains("Another program"))
             await other.close()
@@ -91,7 +91,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 do {
                     let set = try await advertising.value
                     #expect(set.state == .advertising)
-                    await set.stop()
+                    await set.close()
                 } catch let error as BluetoothError {
                     #expect(error.code == .cancelled)
                 }
@@ -118,7 +118,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             fixture.kernel.setRefusal(nil, of: opcode)
             let set = try await waiting.value
             #expect(set.instance == 1)
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -136,7 +136,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             fixture.kernel.setSilent(false, for: opcode)
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(set.state == .advertising)
-            await set.stop()
+            await set.close()
             #expect(await fixture.instances() == [])
         }
     }
@@ -152,7 +152,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             await connection.disconnect()
             try await fixture.base.settle { set.state == .advertising }
             #expect(await fixture.isHeard() != nil)
-            await set.stop()
+            await set.close()
             withExtendedLifetime(incoming) {}
         }
     }
@@ -190,7 +190,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 try await fixture.base.settle { set.state == .advertising }
                 #expect(await fixture.isHeard()?.data.localName == "served")
             }
-            await set.stop()
+            await set.close()
             #expect(await fixture.instances() == [])
         }
     }
@@ -214,7 +214,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 #expect(set.state == .advertising)
                 #expect(await fixture.isHeard() != nil)
             }
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -222,7 +222,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         try await PeripheralFixture.run { fixture in
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             fixture.kernel.setRefusal(.failed, of: .removeAdvertising)
-            let time = await fixture.base.duration { await set.stop() }
+            let time = await fixture.base.duration { await set.close() }
             #expect(time < .seconds(5))
             #expect(await fixture.instances() == [1])
             // Its number is not given to another meanwhile.
@@ -233,7 +233,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             try await fixture.base.settle { await fixture.instances() == [] }
             #expect(next.state == .advertising)
             #expect(await fixture.isHeard() != nil)
-            await next.stop()
+            await next.close()
             #expect(await fixture.instances() == [])
         }
     }
@@ -260,7 +260,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 let value = try await connection.found(0xFFF1, in: 0xFFF0)
                 #expect(try await connection.read(value) == [7])
                 await connection.disconnect()
-                await set.stop()
+                await set.close()
             }
         }
     }

@@ -20,16 +20,16 @@ import BluetoothLE
             #expect(heard.data.services == [0xFFF0])
             #expect(heard.data.flags?.contains(.leGeneralDiscoverable) == true)
             #expect(heard.isConnectable)
-            await set.stop()
+            await set.close()
             #expect(await fixture.instances() == [])
-            guard let reason = set.state.ended else {
+            guard let reason = set.state.closed else {
                 Issue.record("\(set.state)")
                 return
             }
             #expect(reason.code == .cancelled)
-            #expect(await set.stopped() == reason)
+            #expect(await set.closed() == reason)
             #expect(await fixture.isHeard() == nil)
-            await set.stop()
+            await set.close()
             #expect(await failure { try await set.update(PeripheralFixture.content) }?.code == .cancelled)
         }
     }
@@ -44,7 +44,7 @@ import BluetoothLE
             let heard = try #require(await fixture.isHeard { $0.data.localName != nil })
             #expect(heard.data.services == services)
             #expect(heard.data.localName == "a name of 24 characters!")
-            await set.stop()
+            await set.close()
 
             // Twice 18 bytes and a company's data: the second list has its place in the scan response, the data none.
             var content = AdvertisementContent(
@@ -87,7 +87,7 @@ import BluetoothLE
             #expect(error?.underlyingError is Stop)
             #expect(await fixture.instances() == [])
             let waiting = fixture.base.begin {
-                try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { set in await set.stopped() }
+                try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { set in await set.closed() }
             }
             try await fixture.base.settle { await fixture.instances() == [1] }
             waiting.cancel()
@@ -112,7 +112,7 @@ import BluetoothLE
             let error = await failure { _ = try await fixture.peripheral.advertise(PeripheralFixture.content) }
             #expect(error?.code == .busy)
             #expect(error?.message.contains("this program has 3 of them") == true)
-            await sets[1].stop()
+            await sets[1].close()
             let next = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(next.instance == 2)
             withExtendedLifetime((sets, next)) {}
@@ -132,7 +132,7 @@ import BluetoothLE
             #expect(await fixture.instances() == [])
             #expect(set.state == .advertising)
             #expect(await fixture.isHeard() != nil)
-            await set.stop()
+            await set.close()
             #expect(await fixture.instances() == [])
         }
     }
@@ -175,7 +175,7 @@ import BluetoothLE
                 })
             #expect(heard.isConnectable == isConnectable)
             #expect(heard.data.appearance == (isScannable ? .keyboard : nil))
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -243,7 +243,7 @@ import BluetoothLE
                 if let set = try? await fixture.peripheral.advertise(leavingOut) {
                     #expect(!set.payloads.leftOver.isEmpty)
                     #expect(set.payloads.advertising.count <= 31 && set.payloads.scanResponse.count <= 31)
-                    await set.stop()
+                    await set.close()
                 }
             }
             let intervals: [ClosedRange<Duration>] = [

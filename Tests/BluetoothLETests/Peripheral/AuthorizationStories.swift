@@ -32,7 +32,7 @@ import BluetoothLE
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             try await body(fixture, published)
             incoming.close()
-            await set.stop()
+            await set.close()
         }
     }
 

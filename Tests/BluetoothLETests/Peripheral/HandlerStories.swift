@@ -32,7 +32,7 @@ import BluetoothLE
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             try await body(fixture, try await fixture.connect(), incoming)
             incoming.close()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -149,7 +149,7 @@ import BluetoothLE
             #expect(try await last.value?.code == .disconnected)
             try await fixture.base.radio.sleep(for: .seconds(5))
             #expect(held.withLock { $0[4].resolve(.success([1])) } == false)
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -179,7 +179,7 @@ import BluetoothLE
             let services = try await fixture.peripheral.publish(
                 [PeripheralFixture.service],
                 handlers: AttributeHandlers(read: { _ in
-                    await published.withLock { $0 }?.withdraw()
+                    await published.withLock { $0 }?.close()
                     return [1]
                 }))
             published.withLock { $0 = services }
@@ -191,7 +191,7 @@ import BluetoothLE
             #expect(error?.cause == .attribute(.invalidHandle))
             #expect(await connection.isConnected)
             incoming.close()
-            await set.stop()
+            await set.close()
         }
     }
 

@@ -69,7 +69,7 @@ import BluetoothLE
                 stored: try await good.found(0xFFF1, in: 0xFFF0), dynamic: try await good.found(0xFFF2, in: 0xFFF0))
             try await body(fixture)
             incoming.close()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -177,7 +177,7 @@ import BluetoothLE
             // Changes that it would have to confirm pile up to their bound, and no further.
             for _ in 0..<20 {
                 let more = try await fixture.base.peripheral.publish([GATTService(0xFFFA)])
-                await more.withdraw()
+                await more.close()
             }
             let time = try await fixture.base.base.duration {
                 let deliveries = try await fixture.published.indicate([9], of: PeripheralFixture.value)

@@ -18,7 +18,7 @@ import BluetoothLE
             let incoming = try await fixture.peripheral.incomingConnections()
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: options)
             try await body(fixture, published, incoming)
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -162,7 +162,7 @@ import BluetoothLE
             try await fixture.base.radio.sleep(for: .seconds(1))
             await fixture.peripheral.close()
             #expect(await failure { _ = try await loop.value }?.code == .cancelled)
-            guard let reason = set.state.ended else {
+            guard let reason = set.state.closed else {
                 Issue.record("\(set.state)")
                 return
             }
@@ -233,7 +233,7 @@ import BluetoothLE
             let connection = try await fixture.connect()
             #expect(try await connection.read(try await connection.found(0xFFE1, in: 0xFFE0)) == [5])
             #expect(try await connection.read(try await connection.found(0x2A19, in: 0x180F)) == [97])
-            await tree.withdraw()
+            await tree.close()
             #expect(
                 await failure { _ = try await fixture.peripheral.publish { [GATTService]() } }?.code == .invalidArgument
             )

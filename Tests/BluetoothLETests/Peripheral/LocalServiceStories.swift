@@ -187,7 +187,7 @@ import Testing
         let first = LocalService(0x180D, characteristics: [rate], handle: 0x40)
         try await PeripheralFixture.serve([first]) { fixture, published, connection in
             let stale = published[rate]
-            await published.withdraw()
+            await published.close()
             // Another characteristic with the same handle, to which the device has subscribed.
             let other = LocalCharacteristic(0xFFF1, properties: .notify)
             let again = try await fixture.peripheral.publish([
@@ -217,7 +217,7 @@ extension PeripheralFixture {
             let connection = try await fixture.connect()
             try await story(fixture, published, connection)
             await connection.disconnect()
-            await set.stop()
+            await set.close()
         }
     }
 }

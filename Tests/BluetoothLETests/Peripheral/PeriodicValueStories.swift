@@ -33,7 +33,7 @@ import BluetoothLE
             let published = try await logging.publish { LocalService(0xFFF0) { characteristic(radio) } }
             let set = try await logging.advertise(PeripheralFixture.content)
             try await story(fixture, published, recorder)
-            await set.stop()
+            await set.close()
             await logging.close()
         }
     }
@@ -102,6 +102,59 @@ import BluetoothLE
         }
     }
 
+    @Test func aSubscriberThatConfirmsLateDoesNotSlowDownAnother() async throws {
+        let count = Count()
+        let periodic = LocalCharacteristic(0xFFF1, properties: [.notify, .indicate])
+            .notifying(every: .seconds(1)) { [count.next()] }
+        try await Self.run(centrals: 2, { _ in periodic }) { fixture, _, _ in
+            let (radio, kernel) = (fixture.base.radio, fixture.kernel)
+            let good = try await fixture.connect(0)
+            let (late, address) = (try await fixture.connect(1), fixture.centrals[1].information.address)
+            let values = try await good.subscribe(to: 0xFFF1, in: 0xFFF0, kind: .notification)
+            let indications = try await late.subscribe(to: 0xFFF1, in: 0xFFF0, kind: .indication)
+            let received = Count()
+            let receiving = fixture.base.begin { for try await _ in values { _ = received.next() } }
+            // Its link sends nothing for most of the time, and so gets no confirmation.
+            for _ in 0..<10 {
+                kernel.setSending(false, adapter: 0, to: address)
+                try await radio.sleep(for: .milliseconds(4800))
+                kernel.setSending(true, adapter: 0, to: address)
+                try await radio.sleep(for: .milliseconds(200))
+            }
+            #expect(received.value > 40, "\(received.value)")
+            receiving.cancel()
+            _ = await receiving.result
+            withExtendedLifetime(indications) {}
+            await good.disconnect()
+            await late.disconnect()
+        }
+    }
+
+    @Test func aPeerThatTogglesItsSubscriptionCausesNoSecondCallMeanwhile() async throws {
+        let count = Count()
+        try await Self.run({ radio in
+            LocalCharacteristic(0xFFF1, properties: .notify).notifying(every: .seconds(60)) {
+                let number = count.next()
+                // Not cancelled with its task.
+                let reading = Task(executorPreference: radio.loop) { try await radio.sleep(for: .seconds(10)) }
+                _ = await reading.result
+                return [number]
+            }
+        }) { fixture, _, _ in
+            let connection = try await fixture.connect()
+            let found = try await connection.found(0xFFF1, in: 0xFFF0)
+            let configuration = try #require(found.descriptor(.clientCharacteristicConfiguration))
+            for _ in 0..<5 {
+                try await connection.write([1, 0], to: configuration)
+                try await connection.write([0, 0], to: configuration)
+            }
+            let values = try await Self.values(1, of: connection)
+            #expect(values == [[1]])
+            #expect(count.value == 1)
+            await connection.disconnect()
+        }
+    }
+
     @Test func anErrorIsLoggedAndTheNextValueIsSent() async throws {
         struct Broken: Error {}
         let count = Count()
@@ -132,7 +185,7 @@ import BluetoothLE
             let connection = try await fixture.connect()
             let stream = try await connection.subscribe(to: 0xFFF1, in: 0xFFF0)
             try await fixture.base.settle { begun.value == 1 }
-            await published.withdraw()
+            await published.close()
             try await fixture.base.settle { ended.value == 1 }
             try await fixture.base.radio.sleep(for: .seconds(10))
             #expect(begun.value == 1)

@@ -63,18 +63,18 @@ import BluetoothLE
                 }
             case .subscriptions: for try await _ in await accepted.peerSubscriptions() {}
             case .incoming: for try await _ in incoming {}
-            case .states: for try await _ in set.states {}
-            case .ended: throw await set.stopped()
+            case .states: for try await _ in set.states() {}
+            case .ended: throw await set.closed()
             case .closed: throw await accepted.disconnected()
             case .whileAdvertising:
                 let peripheral = base.peripheral
                 try await peripheral.withAdvertising(PeripheralFixture.content) { (set: AdvertisingSet) -> Void in
-                    let reason = await set.stopped()
+                    let reason = await set.closed()
                     throw reason
                 }
             case .advertise: _ = try await base.peripheral.advertise(PeripheralFixture.content)
             case .update: try await set.update(AdvertisementContent(localName: "other"))
-            case .stop: await set.stop()
+            case .stop: await set.close()
             case .removeForeign: try await base.peripheral.removeForeignAdvertising()
             }
         }
@@ -181,9 +181,9 @@ extension PeripheralEndingTests.EndingFixture {
         try await adapter.ready(timeout: .seconds(30))
         // A kernel that did not answer when it was told to stop.
         if end == .close { try await adapter.removeForeignAdvertising() }
-        await set.stop()
+        await set.close()
         incoming.close()
-        await published.withdraw()
+        await published.close()
         try await base.base.settle { incoming.connections.isEmpty }
         let service = try await adapter.publish([PeripheralFixture.service])
         let links = try await adapter.incomingConnections()
@@ -197,7 +197,7 @@ extension PeripheralEndingTests.EndingFixture {
         var iterator = values.makeAsyncIterator()
         #expect(try await iterator.next() == [9])
         await second.disconnect()
-        await again.stop()
+        await again.close()
         try await base.base.settle { await base.instances(of: adapter) == [] }
         links.close()
         if end == .close { await adapter.close() }

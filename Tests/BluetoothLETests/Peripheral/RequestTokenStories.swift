@@ -94,7 +94,7 @@ import Testing
         try await PeripheralFixture.run { fixture in
             let published = try await fixture.peripheral.publish { LocalService(0xFFF0) { door } }
             var requests = try published.requests().makeAsyncIterator()
-            await published.withdraw()
+            await published.close()
             #expect(try await requests.next() == nil)
             #expect(published[door].handle == nil)
             #expect(await failure { try await published[door].notify([1]) }?.code == .invalidArgument)

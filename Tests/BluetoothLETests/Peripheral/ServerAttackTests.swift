@@ -96,7 +96,7 @@ import BluetoothLE
             ])
             #expect(odd.handles == AttributeHandleRange(start: 0x16, end: 0xFFFF))
             #expect(await failure { try await adapter.publish([GATTService(0xFFF8)]) }?.code == .invalidArgument)
-            await odd.withdraw()
+            await odd.close()
             // Handles that were given are given again when there are no others.
             let again = try await adapter.publish([GATTService(0xFFF8)])
             #expect(again.handles.start == 0x16)
@@ -137,10 +137,10 @@ import BluetoothLE
             #expect(throws: BluetoothError.self) { try published.setValue(pattern(600), of: 0x12) }
             #expect(throws: BluetoothError.self) { try published.setValue([1], of: 0x15) }
             try published.setValue([], of: 0x12)
-            await published.withdraw()
+            await published.close()
             let withdrawn = await failure { try await published.notify([1], of: 0x12) }
             #expect(withdrawn?.code == .invalidArgument)
-            #expect(withdrawn?.message.contains("withdrawn") == true)
+            #expect(withdrawn?.message.contains("closed") == true)
             #expect(published.value(of: 0x12) == nil)
             #expect(published.handle(of: 0xFFF1) == nil)
             #expect(throws: BluetoothError.self) { try published.setValue([1], of: 0x12) }
@@ -165,7 +165,7 @@ import BluetoothLE
             #expect(await fixture.client.next() == "1D120001")
             let second = fixture.base.base.begin { await failure { try await link.indicate([2], of: 0x12) } }
             try await fixture.base.base.radio.sleep(for: .seconds(1))
-            await fixture.published.withdraw()
+            await fixture.published.close()
             try await fixture.base.base.settle { told.withLock { $0.count } == 2 }
             #expect(
                 told.withLock { $0 } == [
@@ -190,7 +190,7 @@ import BluetoothLE
             #expect(await fixture.client.ask("1801") == "19")
             #expect(fixture.published.value(of: 0x12) == [1])
             #expect(await fixture.client.ask("161200000002") == "171200000002")
-            await fixture.published.withdraw()
+            await fixture.published.close()
             #expect(await fixture.client.ask("1801") == "0118120001")
             #expect(await fixture.client.ask("1801") == "19")
             withExtendedLifetime(other) {}
@@ -223,7 +223,7 @@ import BluetoothLE
                         ], handlers: handlers)
                 fixture.client.send(request)
                 try await fixture.base.base.radio.sleep(for: .seconds(1))
-                await published.withdraw()
+                await published.close()
                 gate.open()
                 // What a handler has taken is taken; what is not there any more has no value.
                 #expect(await fixture.client.next() == answer)
@@ -244,7 +244,7 @@ import BluetoothLE
             #expect(await fixture.client.next().hasPrefix("1D0800"))
             var last: PublishedServices?
             for _ in 0..<3000 {
-                await last?.withdraw()
+                await last?.close()
                 last = try await fixture.base.peripheral.publish([CachingTests.battery])
             }
             // The first is confirmed: it tells of nothing that came after it. One more tells of all.

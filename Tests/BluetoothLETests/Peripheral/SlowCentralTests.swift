@@ -65,7 +65,7 @@ import Testing
             }
             for address in addresses { kernel.setSending(true, adapter: 0, to: address) }
             for link in links { await link.disconnect(timeout: .zero) }
-            await set.stop()
+            await set.close()
             drips.withLock { [result] in $0 = result }
         }
         return drips.withLock { $0 }
@@ -126,7 +126,7 @@ import Testing
             #expect(try await asked.value == 2)
             #expect(await link.missedValueCount == 5)
             await link.disconnect(timeout: .zero)
-            await set.stop()
+            await set.close()
             withExtendedLifetime(incoming) {}
         }
     }

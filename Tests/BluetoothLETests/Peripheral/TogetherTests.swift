@@ -29,12 +29,12 @@ import Testing
             #expect(try await connection.read(value) == [7])
             await connection.disconnect()
             // Alone again, it serves what there always is.
-            await set.stop()
-            await served.stop()
-            await published.withdraw()
+            await set.close()
+            await served.close()
+            await published.close()
             let again = try await other.advertise(AdvertisementContent(localName: "plain"))
             #expect(await other.session.isServing)
-            await again.stop()
+            await again.close()
             #expect(await !other.session.isServing)
             await other.close()
         }
@@ -75,7 +75,7 @@ import Testing
             let again = try await adapter.incomingConnections()
             again.close()
             #expect(!log.lines.contains { $0.contains("another program") })
-            await set.stop()
+            await set.close()
             await adapter.close()
         }
     }
@@ -104,8 +104,8 @@ import Testing
             // Nothing is left to report.
             let next = try await living.advertise(AdvertisementContent(localName: "next"))
             #expect(log.lines.count { $0.contains("no running program") } == 1)
-            await set.stop()
-            await next.stop()
+            await set.close()
+            await next.close()
             await living.close()
             await other.close()
         }
@@ -141,7 +141,7 @@ import Testing
             _ = await failure { _ = try await fixture.peripheral.firstAdvertisement(timeout: .seconds(1)) }
             try await fixture.base.settle { await Self.leftovers(fixture).isEmpty }
             killed.close()
-            await set.stop()
+            await set.close()
         }
     }
 
@@ -173,7 +173,7 @@ import Testing
             fixture.kernel.isBluetoothDaemonRunning = isRunning
             let other = try await Self.other(fixture)
             try await other.sendToManagement(ManagementRemoveAdvertising(1), to: 0)
-            let reason = await set.stopped()
+            let reason = await set.closed()
             #expect(reason.code == .busy)
             #expect((reason.remedy?.contains("BlueZ") == true) == isRunning)
             await other.close()

@@ -11,21 +11,21 @@ import Testing
             timeout: .seconds(10), security: SecurityOptions(level, policy: .never, minimumKeySize: minimum))
     }
 
-    private static func weak(_ size: UInt8) -> SimulatedSecurity {
+    private static func weak(_ size: Int) -> SimulatedSecurity {
         var security = SimulatedSecurity()
         security.maximumKeySize = size
         return security
     }
 
-    @Test(arguments: [(7, 7), (10, 10), (16, 16)] as [(UInt8, Int)])
-    func aKeyOfTheMinimumSizeIsAccepted(_ size: UInt8, _ minimum: Int) async throws {
+    @Test(arguments: [(7, 7), (10, 10), (16, 16)] as [(Int, Int)])
+    func aKeyOfTheMinimumSizeIsAccepted(_ size: Int, _ minimum: Int) async throws {
         try await SecurityFixture.run(Self.weak(size)) { fixture in
             let peer = fixture.peripheral.address
             let connection = try await fixture.adapter.connect(to: peer, options: Self.options(minimum))
             let outcome = try await connection.pair()
-            #expect(outcome.security == LinkSecurity(level: .medium, keySize: Int(size)))
+            #expect(outcome.security == LinkSecurity(level: .medium, keySize: size))
             #expect(try await connection.security() == outcome.security)
-            #expect(await fixture.adapter.bonds().map(\.encryptionKeySize) == [Int(size)])
+            #expect(await fixture.adapter.bonds().map(\.encryptionKeySize) == [size])
             try await fixture.end(connection)
             // The size is that of the key, also when the stored one encrypts the link.
             let next = try await fixture.adapter.connect(to: peer, options: Self.options(minimum, .medium))
@@ -34,8 +34,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [(7, 8), (15, 16)] as [(UInt8, Int)])
-    func aShorterKeyEndsTheLinkAndLeavesNoBond(_ size: UInt8, _ minimum: Int) async throws {
+    @Test(arguments: [(7, 8), (15, 16)] as [(Int, Int)])
+    func aShorterKeyEndsTheLinkAndLeavesNoBond(_ size: Int, _ minimum: Int) async throws {
         try await SecurityFixture.run(Self.weak(size)) { fixture in
             let peer = fixture.peripheral.address
             let connection = try await fixture.adapter.connect(to: peer, options: Self.options(minimum))

@@ -13,7 +13,8 @@ struct FirmwareFixture: Sendable {
 
     /// Runs `body` beside a device that serves updates.
     static func run(
-        bufferSize: Int = 512, mtu: Int = 247, _ body: @escaping @Sendable (FirmwareFixture) async throws -> Void
+        bufferSize: Int = 512, mtu: Int = 247, permissions: AttributePermissions? = nil,
+        _ body: @escaping @Sendable (FirmwareFixture) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         let kernels = (radio.makeKernel(), radio.makeKernel())
@@ -22,8 +23,9 @@ struct FirmwareFixture: Sendable {
                 configuration: AdapterConfiguration(bonds: .store(MemoryBondStore())), on: kernels.0)
             let central = try await Adapter.open(
                 configuration: AdapterConfiguration(bonds: .store(MemoryBondStore())), on: kernels.1)
+            for adapter in [peripheral, central] { try await adapter.setPairingAgent(JustWorksPairingAgent()) }
             let store = HookedStore()
-            let update = FirmwareUpdateService(storingIn: store, bufferSize: bufferSize)
+            let update = FirmwareUpdateService(storingIn: store, bufferSize: bufferSize, permissions: permissions)
             let content = AdvertisementContent(localName: "Updatable", services: [.firmwareUpdate])
             let server = Task(executorPreference: radio.loop) {
                 try await peripheral.serve(

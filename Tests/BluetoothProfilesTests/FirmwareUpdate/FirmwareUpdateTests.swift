@@ -38,7 +38,7 @@ import Testing
             #expect(after.map(\.version) == ["2.0.0", "1.0.0"])
             #expect(after.map(\.isConfirmed) == [false, true])
             let confirmed = try await restarted.confirm()
-            #expect(confirmed.map(\.isConfirmed) == [true, true])
+            #expect(confirmed.map(\.isConfirmed) == [true, false])
             await again.disconnect()
         }
     }
@@ -58,6 +58,24 @@ import Testing
             let (third, last) = try await fixture.makeUpdater()
             #expect(try await third.images().map(\.version) == ["1.0.0", "2.0.0"])
             await last.disconnect()
+        }
+    }
+
+    /// The image before it is then no longer the confirmed one.
+    @Test func anImageThatIsConfirmedIsKept() async throws {
+        try await FirmwareFixture.run { fixture in
+            let image = try FirmwareImage(Self.file)
+            let (updater, connection) = try await fixture.makeUpdater()
+            try await updater.upload(image.bytes)
+            let chosen = try await updater.confirm(image.hash)
+            #expect(chosen.map(\.isPermanent) == [false, true])
+            try await updater.reset()
+            _ = await connection.disconnected()
+            let (second, link) = try await fixture.makeUpdater()
+            let slots = try await second.images()
+            #expect(slots.map(\.version) == ["2.0.0", "1.0.0"])
+            #expect(slots.map(\.isConfirmed) == [true, false])
+            await link.disconnect()
         }
     }
 
@@ -119,6 +137,22 @@ import Testing
             let code = await failureCode { try await kept.uploadFirmware(Self.file) }
             #expect(code == .disconnected)
             #expect(fixture.store.appendCount == 5)
+            await kept.disconnect()
+        }
+    }
+
+    /// The link with progress does not count.
+    @Test func aKeptConnectionGivesUpAfterFiveLinksWithoutProgress() async throws {
+        try await FirmwareFixture.run(bufferSize: 160) { fixture in
+            fixture.store.onAppend { number in
+                guard number > 1 else { return }
+                fixture.breakLink()
+                throw FirmwareStatus.unknown
+            }
+            let kept = fixture.central.keepConnected(to: fixture.device)
+            let code = await failureCode { try await kept.uploadFirmware(Self.file) }
+            #expect(code == .disconnected)
+            #expect(fixture.store.appendCount == 1 + 1 + 5)
             await kept.disconnect()
         }
     }
@@ -193,6 +227,103 @@ import Testing
             try await updater.upload(Self.file)
             #expect(fixture.store.memory.storedBytes == Self.file)
             await connection.disconnect()
+        }
+    }
+
+    /// As long as a client waits, which is longer than a handler may take.
+    @Test func anEraseMayTakeLong() async throws {
+        try await FirmwareFixture.run { fixture in
+            let (updater, connection) = try await fixture.makeUpdater()
+            fixture.store.onAppend { if $0 == 1 { try await fixture.radio.sleep(for: .seconds(35)) } }
+            try await updater.upload(Self.file)
+            #expect(fixture.store.memory.storedBytes == Self.file)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func requestsThatCannotWaitAreRefusedAsBusy() async throws {
+        try await FirmwareFixture.run { fixture in
+            let connection = try await fixture.central.connect(to: fixture.device)
+            var responses = try await connection.subscribe(
+                to: .firmwareUpdateMessages, in: .firmwareUpdate, kind: .notification
+            ).makeAsyncIterator()
+            fixture.store.onAppend { _ in try await fixture.radio.sleep(for: .seconds(5)) }
+            let upload = SMPHeader(.write, .imageUpload, sequence: 0).message([
+                "off": CBOR(0), "len": CBOR(100), "data": .bytes([1]),
+            ])
+            let echoes = (1...30).map { SMPHeader(.write, .echo, sequence: $0).message(["d": .text("x")]) }
+            for message in [upload] + echoes {
+                for part in message.fragments(await connection.maximumCommandLength) {
+                    try await connection.write(
+                        part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse)
+                }
+            }
+            var (count, busy) = (0, 0)
+            var assembler = SMPAssembler(limit: 100)
+            while count < 31, let value = try await responses.next() {
+                assembler.append(value)
+                while let frame = try assembler.next() {
+                    count += 1
+                    if FirmwareStatus(try CBOR(decoding: frame.body)) == .busy { busy += 1 }
+                }
+            }
+            #expect(count == 31)
+            #expect((1..<30).contains(busy), "\(busy)")
+            await connection.disconnect()
+        }
+    }
+
+    /// Its response is on the air before, and another client's request waits until it is over.
+    @Test func aRestartIsAloneWithTheStore() async throws {
+        try await FirmwareFixture.run { fixture in
+            let other = try await Adapter.open(on: fixture.radio.makeKernel())
+            let (updater, connection) = try await fixture.makeUpdater()
+            let second = try await other.connect(to: fixture.device)
+            let uploader = try await FirmwareUpdater(second)
+            let restart = Mutex<(begin: KernelInstant, uploads: Int)?>(nil)
+            fixture.store.onReset {
+                let begin = fixture.radio.now
+                try? await fixture.radio.sleep(for: .seconds(5))
+                restart.withLock { $0 = (begin, fixture.store.beginCount) }
+            }
+            try await updater.reset()
+            let response = fixture.radio.now
+            try await uploader.upload(Self.file)
+            let seen = try #require(restart.withLock { $0 })
+            // The link has its share of the 250 ms.
+            #expect(response.duration(to: seen.begin) > .milliseconds(100))
+            #expect(seen.uploads == 0)
+            await connection.disconnect()
+            await second.disconnect()
+            await other.close()
+        }
+    }
+
+    /// The request is accepted, though its response cannot be sent.
+    @Test func aClientThatHasNotSubscribedRestartsTheDevice() async throws {
+        try await FirmwareFixture.run { fixture in
+            let connection = try await fixture.central.connect(to: fixture.device)
+            try await connection.write(
+                SMPHeader(.write, .reset, sequence: 1).message([:]), to: .firmwareUpdateMessages, in: .firmwareUpdate,
+                type: .withoutResponse)
+            #expect(await connection.disconnected().code == .disconnected)
+        }
+    }
+
+    /// A client that is not paired is told so, since a request has no other answer than the response.
+    @Test(arguments: [.writeEncrypted, .writeAuthenticated] as [AttributePermissions])
+    func aProtectedServiceRefusesTheSubscription(_ required: AttributePermissions) async throws {
+        try await FirmwareFixture.run(permissions: required.union(.write)) { fixture in
+            let refused = await failure {
+                let (updater, connection) = try await fixture.makeUpdater()
+                try await updater.upload(Self.file)
+                await connection.disconnect()
+            }
+            let bonds = await fixture.central.bonds()
+            #expect(bonds.count == 1)
+            // Pairing without numbers authenticates nobody.
+            #expect(refused?.cause == (required == .writeEncrypted ? nil : .attribute(.insufficientAuthentication)))
+            #expect(fixture.store.memory.storedBytes == (refused == nil ? Self.file : []))
         }
     }
 

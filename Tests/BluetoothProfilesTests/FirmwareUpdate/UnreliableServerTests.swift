@@ -20,7 +20,7 @@ import Testing
 
     /// Runs `body` with a client of such a device, which supports the buffer size if it is given.
     private func run(
-        bufferSize: Int? = 256, _ answer: @escaping Answer,
+        bufferSize: CBOR? = CBOR(256), _ answer: @escaping Answer,
         _ body: @escaping @Sendable (FirmwareUpdater, SimulatedPeripheral, SimulatedRadio) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
@@ -43,7 +43,7 @@ import Testing
                 for frame in frames {
                     guard let body = try? CBOR(decoding: frame.body) else { continue }
                     let isParameters = frame.header.command == .parameters
-                    let size = bufferSize.map { ["buf_size": CBOR($0)] } ?? ["rc": CBOR(8)]
+                    let size = bufferSize.map { ["buf_size": $0] } ?? ["rc": CBOR(8)]
                     let values = isParameters ? Self.response(frame.header, size) : answer(frame.header, body)
                     Task(executorPreference: radio.loop) {
                         for value in values { await server.notify(value, of: handle) }
@@ -122,6 +122,34 @@ import Testing
         } _: { updater, _, _ in
             let echo = await failureCode { _ = try await updater.echo("x") }
             #expect(echo == .protocolViolation)
+        }
+    }
+
+    /// As the package smp 4.2.0 does for the state of images.
+    @Test func aWriteMayBeAnsweredAsARead() async throws {
+        try await run { header, _ in
+            var header = header
+            header.operation = .readResponse
+            return [header.message(["images": .array([])])]
+        } _: { updater, _, _ in
+            let slots = try await updater.test([1])
+            #expect(slots.isEmpty)
+        }
+    }
+
+    /// The rest of a response whose time limit was reached comes before the next response, or never.
+    @Test(arguments: [true, false]) func theRestOfALateResponseIsDropped(_ comes: Bool) async throws {
+        let rest = Mutex<[[UInt8]]>([])
+        try await run { header, body in
+            let parts = Self.response(header, ["r": body["d"] ?? .null])[0].fragments(20)
+            guard parts.count > 1 else { return (comes ? rest.withLock { $0 } : []) + parts }
+            rest.withLock { $0 = Array(parts.dropFirst()) }
+            return [parts[0]]
+        } _: { updater, _, _ in
+            let late = await failureCode { _ = try await updater.echo(String(repeating: "x", count: 40)) }
+            let next = try await updater.echo("next")
+            #expect(late == .timedOut)
+            #expect(next == "next")
         }
     }
 
@@ -204,7 +232,8 @@ import Testing
         #expect(longest.withLock { $0 } > 20)
     }
 
-    @Test(arguments: [0, 20]) func aBufferWithoutRoomIsUnsupported(_ size: Int) async throws {
+    @Test(arguments: [.unsigned(0), .unsigned(20), .negative(0), .negative(UInt64(Int.max))] as [CBOR])
+    func aBufferWithoutRoomIsUnsupported(_ size: CBOR) async throws {
         try await run(bufferSize: size) { header, _ in
             Self.response(header, ["off": CBOR(600)])
         } _: { updater, _, _ in

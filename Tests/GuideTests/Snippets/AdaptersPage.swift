@@ -18,7 +18,7 @@ enum AdaptersPage {
 
     /// Following one
     static func followingOne(_ adapter: Adapter) async throws {
-        for try await state in adapter.states {
+        for try await state in adapter.states() {
             print(state)  // on, off, blocked by rfkill (soft), absent …
             if state == .absent { break }
         }

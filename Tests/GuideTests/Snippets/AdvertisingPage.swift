@@ -12,17 +12,17 @@ enum AdvertisingPage {
         }
     }
 
-    /// Until it is stopped
-    static func untilItIsStopped(_ adapter: Adapter) async throws {
+    /// Until it is closed
+    static func untilItIsClosed(_ adapter: Adapter) async throws {
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer", services: [.healthThermometer]))
         try await set.update(AdvertisementContent(localName: "Thermometer", services: [.healthThermometer, .battery]))
-        await set.stop()
+        await set.close()
     }
 
-    /// Until it is stopped
-    static func untilItIsStopped2(_ adapter: Adapter) async throws {
+    /// Until it is closed
+    static func untilItIsClosed2(_ adapter: Adapter) async throws {
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"))
-        print("over:", await set.stopped())
+        print("over:", await set.closed())
     }
 
     /// Content
@@ -36,7 +36,7 @@ enum AdvertisingPage {
         content.overflow = .leaveOut
         let set = try await adapter.advertise(content)
         print(set.payloads.leftOver.map(\.field))
-        await set.stop()
+        await set.close()
     }
 
     /// Kinds
@@ -46,7 +46,7 @@ enum AdvertisingPage {
         let data = ManufacturerData(company: .internalTest, data: [UInt8](repeating: 7, count: 200))
         let set = try await adapter.advertise(AdvertisementContent(manufacturerData: [data]), options: options)
         print(set.transmitPower as Any)
-        await set.stop()
+        await set.close()
     }
 
     /// Several at once
@@ -54,8 +54,8 @@ enum AdvertisingPage {
         let first = try await adapter.advertise(AdvertisementContent(localName: "one"))
         let second = try await adapter.advertise(
             AdvertisementContent(localName: "two"), options: AdvertisingOptions(kind: .nonConnectable))
-        await first.stop()
-        await second.stop()
+        await first.close()
+        await second.close()
     }
 
     /// Several at once
@@ -67,13 +67,13 @@ enum AdvertisingPage {
     static func states(_ adapter: Adapter) async throws {
         let options = AdvertisingOptions(whenAdapterUnavailable: .resume)
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"), options: options)
-        for try await state in set.states {
+        for try await state in set.states() {
             if state == .advertising { print("on the air") }
             if let reason = state.waiting { print("not now:", reason) }
-            if let reason = state.ended { print("over:", reason) }
+            if let reason = state.closed { print("over:", reason) }
             break
         }
-        await set.stop()
+        await set.close()
     }
 
     /// Beacons
@@ -86,6 +86,6 @@ enum AdvertisingPage {
         let alt = try await adapter.advertise(
             .altBeacon(AltBeacon(company: .internalTest, identifier: [UInt8](repeating: 1, count: 20), referenceRSSI: -59)),
             options: options)
-        for set in [apple, page, alt] { await set.stop() }
+        for set in [apple, page, alt] { await set.close() }
     }
 }

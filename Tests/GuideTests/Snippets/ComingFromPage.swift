@@ -39,6 +39,6 @@ enum ComingFromPage {
             _ = await connection.disconnected()
             break
         }
-        await advertising.stop()
+        await advertising.close()
     }
 }

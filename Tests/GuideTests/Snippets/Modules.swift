@@ -2,11 +2,11 @@
 //     GUIDE_WRITE=1 swift test --filter GuideTests
 // swift-format-ignore-file
 
-@_exported import BluetoothAdvertising
 @_exported import BluetoothGateway
 @_exported import BluetoothLE
 @_exported import BluetoothProfiles
 @_exported import BluetoothSimulation
+@_exported import Foundation
 @_exported import Glibc
 @_exported import LINBLE
 @_exported import LINBLESimulation

@@ -38,7 +38,7 @@ enum PublishingPage {
         }
         try published[level].setValue([96])
         print(published[level].value as Any)
-        await published.withdraw()
+        await published.close()
     }
 
     /// Handlers

@@ -57,6 +57,14 @@ enum ScanningPage {
         }
     }
 
+    /// The time of reception
+    static func theTimeOfReception(_ adapter: Adapter) async throws {
+        for try await advertisement in try await adapter.scan(ScanOptions(duration: .seconds(1), duplicates: .all)) {
+            let time = Date(timeIntervalSince1970: advertisement.time.secondsSince1970(on: adapter.loop))
+            print(time, advertisement.localName ?? "-")
+        }
+    }
+
     /// Long range, interval and window
     static func longRangeIntervalAndWindow(_ adapter: Adapter) async throws {
         let options = ScanOptions(

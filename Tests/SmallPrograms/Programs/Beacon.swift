@@ -20,7 +20,7 @@ extension SmallPrograms {
                         let page = Eddystone.url("https://swift.org", txPower: -20)
                         try await adapter.withAdvertising(.eddystone(page), options: options) { set in
                             print("advertising")
-                            throw await set.stopped()
+                            throw await set.closed()
                         }
                     }
                 } catch {

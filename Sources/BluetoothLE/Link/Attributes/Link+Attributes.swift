@@ -56,7 +56,7 @@ extension Link {
             bearer.submit(transaction, reportsBeginning: report != nil)
             let isFirst = !isSynchronized && repetitions == 0
             // The bearer's timer is enough for the first request, unless it waits for others.
-            if !isFirst || !bearer.hasSentAtOnce || timeout.map({ $0 < AttributeProtocol.transactionTimeout }) == true {
+            if !isFirst || !transaction.hasBegun || timeout.map({ $0 < AttributeProtocol.transactionTimeout }) == true {
                 transaction.limitTime()
             }
             do throws(BluetoothError) {

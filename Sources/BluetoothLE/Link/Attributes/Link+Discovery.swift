@@ -52,7 +52,7 @@ extension Link {
         while true {
             do throws(BluetoothError) {
                 let found = try await database.characteristic(
-                    uuid, in: service, self, isFresh: isFresh, timeout: remaining(until: deadline))
+                    uuid, in: service, self, isFresh: isFresh, until: deadline)
                 guard let found else { throw .noCharacteristic(uuid, in: service, .init(operation, peer: peer)) }
                 return try await body(found, remaining(until: deadline))
             } catch {

@@ -110,7 +110,8 @@ extension Link {
         {
             return found
         }
-        log.notice("\(characteristic.uuid) of \(peer) has no configuration; its values are awaited without a write")
+        log.notice(
+            "\(characteristic.uuid) of \(peer.digits) has no configuration; its values are awaited without a write")
         return nil
     }
 

@@ -90,17 +90,19 @@ final class PeerDatabase {
     ///
     /// - Parameter isFresh: whether to search in any case, since the peer has refused the known one.
     nonisolated(nonsending) func characteristic(
-        _ uuid: BluetoothUUID, in service: BluetoothUUID, _ link: Link, isFresh: Bool, timeout: Duration?
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, _ link: Link, isFresh: Bool, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> RemoteCharacteristic? {
         let operation = BluetoothError.Operation("find characteristic \(uuid)", peer: link.peer)
         if state.services == nil, !state.hasLookedInStore {
             state.hasLookedInStore = true
-            _ = try await adoptStored(link, operation, readsHash: false, timeout: timeout)
+            _ = try await adoptStored(
+                link, operation, readsHash: false, timeout: link.remaining(until: deadline))
         }
         let known = state.shown.characteristic(uuid, in: service, of: state.services)
         do throws(BluetoothError) {
             if let known, !isFresh {
-                try await confirm(known.valueHandle, known.uuid, link, operation.name, timeout: timeout)
+                try await confirm(
+                    known.valueHandle, known.uuid, link, operation.name, timeout: link.remaining(until: deadline))
                 return known
             }
         } catch {
@@ -109,7 +111,7 @@ final class PeerDatabase {
         if known == nil, !isFresh, state.services != nil, !state.isRemembered { return nil }
         let changes = state.changeCount
         let found = try await link.perform(
-            CharacteristicSearch(uuid, in: service), operation.name, timeout: timeout)
+            CharacteristicSearch(uuid, in: service), operation.name, timeout: link.remaining(until: deadline))
         guard changes == state.changeCount else { return found }
         let former = state.shown.characteristic(uuid, in: service, of: state.services)
         if state.services != nil, found?.valueHandle != former?.valueHandle { servicesChanged(in: .all, link) }

@@ -81,9 +81,6 @@ final class ATTBearer {
     /// The number of requests in flight or waiting.
     var requestCount: Int { core.requestCount }
 
-    /// Whether the procedure just submitted waits for its response, behind no other.
-    var hasSentAtOnce: Bool { core.requestCount == 1 && core.isRequestInFlight }
-
     // MARK: Sending
 
     /// Enqueues a procedure and sends its first request if none is in flight.

@@ -18,6 +18,8 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     /// The time limit of the whole call, as the peer may take 30 s for each request; nil for none.
     private let limit: (duration: Duration, end: KernelInstant)?
     private var timer: LoopTimer?
+    /// Whether its first request was written, which may wait for other procedures.
+    private(set) var hasBegun = false
 
     init(
         _ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer,
@@ -36,6 +38,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     var problems: [DatabaseProblem] { procedure.problems }
 
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        hasBegun = true
         try procedure.writeRequest(into: &writer)
     }
 

@@ -55,7 +55,7 @@ public struct Bond: Hashable, Sendable {
     }
 
     /// The size of the shortest key in bytes, 7 to 16; nil without keys.
-    public var encryptionKeySize: Int? { longTermKeys.map { Int($0.encryptionSize) }.min() }
+    public var encryptionKeySize: Int? { longTermKeys.map(\.encryptionSize).min() }
 
     /// Adds a key from a pairing and removes the keys it replaces.
     mutating func add(_ key: LongTermKey) {
@@ -73,8 +73,8 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomRef
         var parts = [usesSecureConnections ? "LE Secure Connections" : "LE legacy pairing"]
         parts.append(isAuthenticated ? "authenticated" : "not authenticated")
         if let encryptionKeySize { parts.append("\(encryptionKeySize) bytes") }
-        var text = "\(identity) (\(identity.kind)): " + parts.joined(separator: ", ")
-        if longTermKeys.isEmpty { text = "\(identity) (\(identity.kind)): no key" }
+        var text = "\(identity.digits) (\(identity.kind)): " + parts.joined(separator: ", ")
+        if longTermKeys.isEmpty { text = "\(identity.digits) (\(identity.kind)): no key" }
         if identityResolvingKey != nil { text += "; resolves private addresses" }
         return text
     }

@@ -45,7 +45,7 @@ extension Bond {
             try writer.writeField(BondField.longTermKey) { (field) throws(BufferFull) in
                 try field.write(key.kind.rawValue)
                 try field.write(key.isCentral ? 1 : 0 as UInt8)
-                try field.write(key.encryptionSize)
+                try field.write(UInt8(clamping: key.encryptionSize))
                 try field.write(key.encryptedDiversifier)
                 try field.write(key.randomNumber)
                 try key.value.write(to: &field)
@@ -89,7 +89,7 @@ extension Bond {
         case BondField.longTermKey:
             let kind = LongTermKey.Kind(rawValue: try field.readUInt8())
             let isCentral = try field.readUInt8() != 0
-            let size = try field.readUInt8()
+            let size = Int(try field.readUInt8())
             let diversifier = try field.readUInt16()
             let number = try field.readUInt64()
             // One key with an invalid size can make a host reject all of them.

@@ -2,7 +2,6 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothSystem
 import BluetoothGATT
 import Logging
 
@@ -199,7 +198,8 @@ final class BondManager: AdapterStore {
     /// Reports that a pairing was refused which would have replaced the bond with a device.
     func reportRefusal(of identity: BluetoothAddress, _ failure: PairingFailure) {
         var error = BluetoothError.pairing(.init("replace the bond", peer: identity), failure)
-        error.remedy = "If the device was reset, first remove its bond, then pair again: ble bonds remove \(identity)"
+        error.remedy =
+            "If the device was reset, first remove its bond, then pair again: ble bonds remove \(identity.digits)"
         notice(
             "a pairing that would replace a bond is refused: \(failure.sentence) \(error.remedy ?? "")", of: identity)
         changes.send(.init(.notReplaced(identity, error)), reserving: Self.roomForRefusals)

@@ -115,7 +115,7 @@ final class BondWriter {
             }
             if isUpdate {
                 guard try await store.update(bond, of: adapter) else {
-                    log.debug("another program has removed the bond with \(identity)")
+                    log.debug("another program has removed the bond with \(identity.digits)")
                     return (writes[identity]?.isUpdate != false ? .isGone(identity) : .done, nil)
                 }
             } else {
@@ -128,7 +128,7 @@ final class BondWriter {
                 log.warning("\(error)")
                 return (.done, error)
             }
-            log.warning("the bond with \(identity) could not be stored and ends with this program: \(error)")
+            log.warning("the bond with \(identity.digits) could not be stored and ends with this program: \(error)")
             unsaved.insert(identity)
             return (.notStored(bond, error), error)
         }

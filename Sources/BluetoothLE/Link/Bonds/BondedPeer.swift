@@ -298,9 +298,7 @@ extension Link {
     /// Ends the link, whatever address the host has for its peer.
     func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {
         let isTooShort = failure == .keyTooShort
-        let sentence = key.map {
-            LinkProtection.sentence(size: Int($0.encryptionSize), minimum: minimumNewKeySize)
-        }
+        let sentence = key.map { LinkProtection.sentence(size: $0.encryptionSize, minimum: minimumNewKeySize) }
         protection.endLink(self, failure, isTooShort ? sentence : nil)
     }
 }

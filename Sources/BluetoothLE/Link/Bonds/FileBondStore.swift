@@ -83,7 +83,7 @@ public final class FileBondStore: BondStore {
 
     private func folder(of adapter: BluetoothAddress) -> String { "\(directory)/\(Self.digits(adapter))" }
 
-    private static func digits(_ address: BluetoothAddress) -> String { "\(address)".filter { $0 != ":" } }
+    private static func digits(_ address: BluetoothAddress) -> String { address.digits.filter { $0 != ":" } }
 
     // MARK: Reading
 

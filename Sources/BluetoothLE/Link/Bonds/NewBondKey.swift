@@ -71,7 +71,7 @@ struct NewBondKey {
         let hasAuthentication = key.kind.isAuthenticated || !bond.isAuthenticated
         let hasSecureConnections = key.kind.isSecureConnections || !bond.usesSecureConnections
         return !hasAuthentication || !hasSecureConnections
-            || Int(key.encryptionSize) < bond.encryptionKeySize(inRole: key.isCentral) ?? 0
+            || key.encryptionSize < bond.encryptionKeySize(inRole: key.isCentral) ?? 0
     }
 }
 
@@ -98,7 +98,7 @@ extension Bond {
     }
 
     fileprivate func encryptionKeySize(inRole isCentral: Bool) -> Int? {
-        longTermKey(isCentral: isCentral).map { Int($0.encryptionSize) }
+        longTermKey(isCentral: isCentral)?.encryptionSize
     }
 }
 

@@ -24,7 +24,7 @@ extension Link {
         let operation = BluetoothError.Operation("pair", peer: peer)
         guard data.address.map({ addresses.all.contains($0) }) ?? true else {
             throw .invalidArgument(
-                operation, "The out-of-band data belongs to another device, \(data.address ?? .zero).")
+                operation, "The out-of-band data belongs to another device, \((data.address ?? .zero).digits).")
         }
         _ = try bearer(for: operation)
         guard let pairings else { throw .noRoute(operation) }

@@ -28,24 +28,24 @@ public struct TextPairingAgent: PairingAgent {
 
     /// Asks the user to confirm the pairing.
     public func confirmPairing(_ request: PairingRequest) async throws -> Bool {
-        await confirm("Pair with \(request.peer)\(request.replacement)?", request)
+        await confirm("Pair with \(request.peer.digits)\(request.replacement)?", request)
     }
 
     /// Asks the user whether the device shows the same number.
     public func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
-        await confirm("Does \(request.peer)\(request.replacement) show \(number.digits)?", request)
+        await confirm("Does \(request.peer.digits)\(request.replacement) show \(number.digits)?", request)
     }
 
     /// Asks the user for the number that the device shows.
     public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? {
-        await answer(to: "The number that \(request.peer)\(request.replacement) shows:", request).flatMap {
+        await answer(to: "The number that \(request.peer.digits)\(request.replacement) shows:", request).flatMap {
             Passkey(digits: $0)
         }
     }
 
     /// Shows the number to enter at the device.
     public func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
-        show("Enter \(passkey.digits) at \(request.peer)\(request.replacement).")
+        show("Enter \(passkey.digits) at \(request.peer.digits)\(request.replacement).")
     }
 
     private func confirm(_ question: String, _ request: PairingRequest) async -> Bool {
@@ -55,7 +55,7 @@ public struct TextPairingAgent: PairingAgent {
     /// The user's answer without white space.
     private func answer(to question: String, _ request: PairingRequest) async -> String? {
         guard let number = turn.begin() else {
-            show("\(request.peer) was refused, as another question was open.")
+            show("\(request.peer.digits) was refused, as another question was open.")
             return nil
         }
         defer { turn.end(number) }

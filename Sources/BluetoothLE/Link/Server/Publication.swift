@@ -32,8 +32,9 @@ final class Publication: Sendable {
     private let values: [AttributeHandle: Value]
     private let loop: EventLoop
     private let requests = Mutex(Requests.unread)
-    /// The tasks that send periodic values to their subscribers; nil once the services are withdrawn.
-    private let sending = Mutex<[AttributeHandle: Task<Void, Never>]?>([:])
+    /// The tasks that send periodic values to their subscribers, and whether each waits for a value from the program; nil
+    /// once the services are closed.
+    private let sending = Mutex<[AttributeHandle: (task: Task<Void, Never>, isAsking: Bool)]?>([:])
 
     /// The maximum number of requests that wait for the program; beyond it the oldest is answered with Unlikely Error.
     private static let capacity = 64
@@ -92,10 +93,10 @@ final class Publication: Sendable {
         return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
     }
 
-    /// Ends the stream of requests, with the reason, or regularly when the services are withdrawn; and the periodic
+    /// Ends the stream of requests, with the reason, or regularly when the services are closed; and the periodic
     /// values.
     func end(_ reason: BluetoothError?) {
-        for task in (sending.withLock { $0.take() } ?? [:]).values { task.cancel() }
+        for sender in (sending.withLock { $0.take() } ?? [:]).values { sender.task.cancel() }
         let channel = requests.withLock { requests -> StreamChannel<ClientRequest>? in
             defer { requests = .ended(reason) }
             if case .read(let channel) = requests { return channel }
@@ -121,20 +122,22 @@ final class Publication: Sendable {
         let links = LoopBound(WeakReference(to: links), on: loop)
         sending.withLock { sending in
             let isFirst = !isEnd && (count == 1 || sending?[handle] == nil)
-            guard isFirst || count == 0 else { return }
-            sending?.removeValue(forKey: handle)?.cancel()
+            // A value that the program is asked for is for all who have subscribed by then: however often they do, there
+            // is one call at a time.
+            guard isFirst || count == 0, sending?[handle]?.isAsking != true else { return }
+            sending?.removeValue(forKey: handle)?.task.cancel()
             guard isFirst, sending != nil else { return }
-            sending?[handle] = Task(executorPreference: loop) { [loop] in
+            let task = Task(executorPreference: loop) { [loop] in
                 var time = loop.now
-                while links.value.object?.subscriberCount(of: handle) ?? 0 > 0 {
+                while !Task.isCancelled, links.value.object?.subscriberCount(of: handle) ?? 0 > 0 {
                     do {
-                        let value = try await periodic.next()
+                        let value = try await self.ask(periodic, handle)
                         guard !Task.isCancelled else { return }
                         if server.value(of: handle, in: self) != nil {
                             _ = try server.setValue(value, of: handle, in: self)
                         }
                         _ = await links.value.object?.broadcast(
-                            value, of: handle, as: [.notification, .indication], timeout: .seconds(5), on: loop)
+                            value, of: handle, as: [.notification, .indication], timeout: periodic.timeout, on: loop)
                     } catch {
                         guard !Task.isCancelled else { return }
                         log.warning("a periodic value failed: \(error)", metadata: ["handle": "\(handle)"])
@@ -144,7 +147,16 @@ final class Publication: Sendable {
                 }
                 if !Task.isCancelled { self.sending.withLock { _ = $0?.removeValue(forKey: handle) } }
             }
+            sending?[handle] = (task, false)
         }
+    }
+
+    private nonisolated(nonsending) func ask(_ periodic: PeriodicValue, _ handle: AttributeHandle) async throws
+        -> [UInt8]
+    {
+        sending.withLock { $0?[handle]?.isAsking = true }
+        defer { sending.withLock { $0?[handle]?.isAsking = false } }
+        return try await periodic.next()
     }
 
     // MARK: Requests

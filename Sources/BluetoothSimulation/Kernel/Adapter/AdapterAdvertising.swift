@@ -22,7 +22,7 @@ final class AdapterAdvertising {
     private var numbers: [UInt8] { instances.filter { !$0.value.isPending }.keys.sorted() }
 
     private var isExtended: Bool { controller.configuration.features.advertisingFamily == .extended }
-    private var maximumInstances: UInt8 { isExtended ? max(1, controller.configuration.advertisingSetCount) : 3 }
+    private var maximumInstances: UInt8 { isExtended ? max(1, controller.advertisingSetCount) : 3 }
     private var maximumLength: Int { isExtended ? 251 : 31 }
     private static let defaultDuration = Duration.seconds(2)
     /// The time for which the kernel waits for the controller's answer to one command.

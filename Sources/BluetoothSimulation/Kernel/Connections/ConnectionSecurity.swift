@@ -137,7 +137,7 @@ final class ConnectionSecurity: PairingParty {
                         guard isKnown else { return encryptionFailed() }
                         askedLevel = level
                         end.link.change(.security) {
-                            $0.security = LinkSecurity(level: key.kind.level, keySize: Int(key.encryptionSize))
+                            $0.security = LinkSecurity(level: key.kind.level, keySize: key.encryptionSize)
                         }
                         complete(.success)
                     })

@@ -53,7 +53,7 @@ func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
         }
         withExtendedLifetime(scan) {}
         await adapter.close()
-        radio.tearDown()
+        radio.close()
         return measurement
     }
 

@@ -72,10 +72,10 @@ struct ScaleBenchmarks {
         let one = service(0xF000)
         let measurement = try await Caller.taskOnLoop.measure(harness, name, floor: .allocation, on: kernel.loop) {
             count, _ in
-            for _ in 0..<count { await (try await adapter.publish([one])).withdraw() }
+            for _ in 0..<count { await (try await adapter.publish([one])).close() }
         }
         await adapter.close()
-        radio.tearDown()
+        radio.close()
         return measurement
     }
 
@@ -95,7 +95,7 @@ struct ScaleBenchmarks {
             await adapter.close()
             return measurement
         }
-        radio.tearDown()
+        radio.close()
         return measurement
     }
 }

@@ -140,7 +140,7 @@ func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
     filtered.filter = .any
     let unfiltered = try await measure("joined, every report, all pass", filtered, goal: 90)
     await adapter.close()
-    radio.tearDown()
+    radio.close()
 
     var table = DeviceTable(capacity: deviceCount)
     let advertisements = (0..<deviceCount).map { index in
