@@ -61,12 +61,14 @@ extension FieldCoder {
 extension NumberScale {
     /// The value of a number, with a text of its resolution.
     func apply(_ number: ScalarNumber) -> ScalarNumber {
-        guard case .decimal(let decimal) = number else { return number }
-        guard let fraction else {
-            return .decimal(DecimalNumber(decimal.mantissa * multiplier, exponent: decimal.exponent + exponent))
+        let value = value(number)
+        switch number {
+        case .special: return number
+        case .binary(let same, _) where same == value || same.isNaN: return number
+        case .decimal(let decimal): if let exact = exact(decimal) { return .decimal(exact) }
+        case .binary: break
         }
-        let value = decimal.double / fraction.divisor
-        let text = formatDecimal(value, digits: fraction.digits)
+        let text = fraction.map { formatDecimal(value, digits: $0.digits) } ?? "\(value)"
         return .binary(Double(text) ?? value, text: text)
     }
 }
