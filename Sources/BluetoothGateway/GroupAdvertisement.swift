@@ -3,6 +3,9 @@ import BluetoothPrimitives
 import BluetoothSockets
 
 /// An advertising report that an ``AdapterGroup`` has received, with the device's signals at its adapters.
+///
+/// It has the properties of its advertisement, such as `localName`.
+@dynamicMemberLookup
 public struct GroupAdvertisement: ScanReport, Hashable {
     /// The signal of a device at one adapter.
     public struct Signal: Hashable, Sendable {
@@ -32,14 +35,13 @@ public struct GroupAdvertisement: ScanReport, Hashable {
         (self.advertisement, self.signals) = (advertisement, signals)
     }
 
-    /// The advertiser's address; nil for an anonymous advertisement.
-    public var address: BluetoothAddress? { advertisement.address }
     /// The strongest RSSI in dBm.
     public var rssi: Int? { signals.compactMap(\.rssi).max() }
-    /// The local name, complete or shortened; nil without one.
-    public var localName: String? { advertisement.localName }
-    /// The number of advertisements that were dropped just before this one because a buffer was full.
-    public var missedBefore: Int { advertisement.missedBefore }
+
+    /// A property of the advertisement.
+    public subscript<Value>(dynamicMember property: KeyPath<Advertisement, Value>) -> Value {
+        advertisement[keyPath: property]
+    }
 }
 
 extension GroupAdvertisement: CustomStringConvertible {

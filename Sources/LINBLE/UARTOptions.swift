@@ -132,8 +132,8 @@ public struct UARTOptions: Sendable {
 }
 
 /// A step in opening a UART. An open set: each property is one step, nil for the others.
-public struct UARTProgress: Sendable {
-    package enum Kind: Sendable {
+public struct UARTProgress: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         case scanning(UARTDevice)
         case found(Advertisement)
         case connecting(BluetoothAddress, attempt: Int)

@@ -1,3 +1,4 @@
+import BluetoothAdvertising
 import BluetoothLoop
 import BluetoothPrimitives
 
@@ -51,7 +52,7 @@ public protocol Central<Report>: Sendable {
 }
 
 /// A report of a scan: an ``Advertisement``, or one with what its central adds.
-public protocol ScanReport: Sendable {
+public protocol ScanReport: Identifiable, Sendable where ID == UInt64 {
     /// The advertisement.
     var advertisement: Advertisement { get }
     /// The RSSI in dBm, of the best adapter if several have received the device; nil if it was not measured.
@@ -61,6 +62,12 @@ public protocol ScanReport: Sendable {
 extension Advertisement: ScanReport {
     /// The advertisement itself.
     public var advertisement: Advertisement { self }
+}
+
+extension ScanReport {
+    /// The identity in a list of devices: that of the device, or of its advertising set. Anonymous advertisements of one
+    /// set have the same.
+    public var id: UInt64 { AdvertisementJoiner.key(advertisement.address, advertisement.advertisingSetID) }
 }
 
 extension Central {

@@ -19,7 +19,7 @@ public enum ConnectionRole: Hashable, Sendable {
 /// cancellation, or the end of the link, whichever comes first. Several tasks may call concurrently; requests are sent
 /// one after the other, as the Attribute Protocol requires. ``disconnect(timeout:)`` closes the link, and so does releasing the
 /// last reference.
-public final class Connection: Sendable {
+public final class Connection: Identifiable, Sendable {
     /// The device at the other end.
     public let peer: BluetoothAddress
     /// This side's role on the link; either side may be GATT client and server, whatever its role.

@@ -9,7 +9,7 @@ import BluetoothGATT
 /// Created by ``Central/keepConnected(to:options:policy:)-(BluetoothAddress,_,_)``. It ends with
 /// ``disconnect(timeout:)``, with its last reference, when the policy gives up, or when the central is closed; its link
 /// ends as well.
-public final class KeptConnection: Sendable {
+public final class KeptConnection: Identifiable, Sendable {
     /// An event of the device's connection. An open set: each property is one thing that may happen, nil for the others.
     public struct Event: Sendable {
         package enum Kind: Sendable {

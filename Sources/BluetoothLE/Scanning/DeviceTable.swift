@@ -13,28 +13,27 @@ import BluetoothPrimitives
 /// ```
 ///
 /// Record the advertisements of a scan that delivers every report (``DuplicatePolicy/all``); otherwise RSSI and
-/// interval reflect changes only. Recording takes constant time, regardless of the number of devices. Beyond
-/// ``capacity`` the least recently received device is removed. A device takes about 0.5 kB, including its advertising
-/// data.
+/// interval reflect changes only. Recording takes constant time, regardless of the number of devices. Beyond its capacity
+/// the least recently received device is removed. A device takes about 0.5 kB, including its advertising data.
 public struct DeviceTable: Sendable {
     /// A received device, or one advertising set of a device.
-    public struct Device: Sendable {
+    public struct Device: Identifiable, Sendable {
         /// The latest advertisement.
         public fileprivate(set) var latest: Advertisement
         /// The reception history.
         public fileprivate(set) var history: DeviceHistory
+
+        /// The identity of all advertisements of the device or advertising set.
+        public var id: UInt64 { latest.id }
     }
 
-    /// The maximum number of stored devices.
-    public let capacity: Int
     /// The number of devices removed because the table was full.
     package private(set) var evictedCount = 0
     private var devices: RecentlyUsed<Device>
 
     /// Creates an empty table for at most `capacity` devices, at least one.
     public init(capacity: Int = 10_000) {
-        self.capacity = max(1, capacity)
-        devices = RecentlyUsed(limit: self.capacity)
+        devices = RecentlyUsed(limit: max(1, capacity))
     }
 
     /// The number of stored devices.
@@ -44,10 +43,9 @@ public struct DeviceTable: Sendable {
     /// device.
     @discardableResult
     public mutating func record(_ advertisement: Advertisement) -> Device {
-        let key = AdvertisementJoiner.key(advertisement.address, advertisement.advertisingSetID)
         let countBefore = devices.count
         let (index, didEvict) = devices.use(
-            key, orInsert: Device(latest: advertisement, history: DeviceHistory(advertisement)))
+            advertisement.id, orInsert: Device(latest: advertisement, history: DeviceHistory(advertisement)))
         if didEvict { evictedCount &+= 1 }
         // A new device already contains this advertisement.
         if !didEvict, devices.count == countBefore {

@@ -62,6 +62,9 @@ extension Connection {
     }
 }
 
+extension KeptConnection.TypedUpdate: Equatable where Value: Equatable {}
+extension KeptConnection.TypedUpdate: Hashable where Value: Hashable {}
+
 extension KeptConnection {
     /// An element of a subscription with typed values that outlives links.
     public enum TypedUpdate<Value: Sendable>: Sendable {

@@ -36,6 +36,15 @@ import Testing
         return history
     }
 
+    @Test func aListKnowsADeviceByItsAddressAndSet() {
+        var table = DeviceTable()
+        let first = table.record(Self.advertisement())
+        let second = table.record(Self.advertisement(at: 1, rssi: -70))
+        #expect(second.id == first.id && second.id == Self.advertisement(at: 5).id)
+        let others = [Self.advertisement(2), Self.advertisement(set: 0), Self.advertisement(set: 1)]
+        #expect(Set(others.map(\.id) + [first.id]).count == 4)
+    }
+
     @Test(arguments: [0.03, 0.1, 0.1525, 0.4175, 1.022, 1.28, 5], [0, 0.2, 0.4])
     func theIntervalIsToldThoughAdvertisementsAreMissed(_ interval: Double, _ loss: Double) throws {
         var right = 0

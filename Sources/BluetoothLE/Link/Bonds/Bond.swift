@@ -6,7 +6,7 @@ import BluetoothGATT
 /// keys that identify it and encrypt its links, and its subscriptions here.
 ///
 /// Descriptions, the mirror and `dump` show the kind of each key, never its bytes.
-public struct Bond: Hashable, Sendable {
+public struct Bond: Hashable, Identifiable, Sendable {
     /// The device's identity address: public or static random, whatever address the device uses on the air.
     public package(set) var identity: BluetoothAddress
     /// The keys that encrypt links with the device: one from LE Secure Connections, or one for each role from legacy
@@ -40,6 +40,9 @@ public struct Bond: Hashable, Sendable {
         self.wasUsedAgain = wasUsedAgain
         self.client = client
     }
+
+    /// The identity address; there is one bond with it.
+    public var id: BluetoothAddress { identity }
 
     /// Whether the keys were made by LE Secure Connections.
     public var usesSecureConnections: Bool { longTermKeys.contains { $0.kind.isSecureConnections } }
