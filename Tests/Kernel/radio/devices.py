@@ -514,6 +514,7 @@ class Central(Hosted):
     async def call(self, what, *words):
         find = lambda uuid: self.peer.get_characteristics_by_uuid(UUID(uuid))[0]
         match what, *words:
+            case ['scan', name]: return await asyncio.wait_for(self.scan(name), 20)
             case ['connect', address, kind, *rest]:
                 kind = Address.PUBLIC_DEVICE_ADDRESS if kind == 'public' else Address.RANDOM_DEVICE_ADDRESS
                 own = OwnAddressType.PUBLIC if 'own=public' in rest else OwnAddressType.RANDOM
@@ -532,10 +533,16 @@ class Central(Hosted):
                 await self.peer.discover_characteristics()
                 return ' '.join(f'{s.uuid}[{",".join(str(c.uuid) for c in s.characteristics)}]' for s in self.peer.services)
             case ['read', uuid]: return (await find(uuid).read_value()).hex()
+            case ['descriptors', uuid, kind]:  # of all characteristics with this UUID
+                return ' '.join([f'{each.properties.value:02x}:{await self.read_descriptor(each, UUID(kind))}'
+                                 for each in self.peer.get_characteristics_by_uuid(UUID(uuid))])
             case ['write', uuid, data]: return await find(uuid).write_value(bytes.fromhex(data), with_response=True)
             case ['command', uuid, data]: return await find(uuid).write_value(bytes.fromhex(data))
             case ['long', uuid, data]: return await self.write_long(find(uuid).handle, bytes.fromhex(data))
             case ['subscribe', uuid]: return await find(uuid).subscribe(self.take)
+            case ['listen', uuid]:  # to what was subscribed to on an earlier link, at the handle found there
+                self.link.gatt_client.notification_subscribers.setdefault(find(uuid).handle, set()).add(self.take)
+                return
             case ['confirm', uuid]: return await find(uuid).subscribe(self.take, prefer_notify=False)
             case ['unsubscribe', uuid]: return await find(uuid).unsubscribe(self.take)
             case ['bearers', count]:  # enhanced bearers, for the discovered attributes
@@ -553,6 +560,27 @@ class Central(Hosted):
             case ['close']: return await self.link.disconnect()
             case ['update', path]: return '%s %d' % await firmware.update(self.link, open(path, 'rb').read())
         raise ValueError(what)
+
+    async def scan(self, name):
+        """Scans until a device with this name advertises; returns its address and its data."""
+        found = asyncio.get_running_loop().create_future()
+
+        def received(advertisement):
+            if advertisement.data.get(AD.COMPLETE_LOCAL_NAME) == name and not found.done():
+                found.set_result(f'{advertisement.address.to_string(False)} {bytes(advertisement.data).hex()}')
+
+        self.device.on('advertisement', received)
+        try:
+            await self.device.start_scanning()
+            return await found
+        finally:
+            self.device.remove_listener('advertisement', received)
+            await self.device.stop_scanning()
+
+    async def read_descriptor(self, characteristic, kind):
+        if not characteristic.descriptors_discovered:
+            await characteristic.discover_descriptors()
+        return (await characteristic.get_descriptor(kind).read_value()).hex()
 
     async def write_long(self, handle, data):
         """Bumble's client has no procedure for prepared writes."""

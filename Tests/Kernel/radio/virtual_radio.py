@@ -59,10 +59,13 @@ Addresses are generated from --seed by default, and thus the same in every run.
   room K LINKS [STATUS]      hciK refuses to connect beyond so many links, with this status, 0x09 by default
   race K                     the next link of hciK comes up when its attempt is cancelled, which is too late
   count NAME                 the number of bytes written to an echo
-  call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX
-            | command UUID HEX | long UUID HEX | subscribe UUID | confirm UUID | unsubscribe UUID | got | close
-            | update FILE    an action of a central; a command has no response, a long write uses prepared writes,
-                             confirm requests indications; update uses smpclient
+  call NAME scan NAME | connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID
+            | descriptors UUID UUID | write UUID HEX | command UUID HEX | long UUID HEX | subscribe UUID | listen UUID
+            | confirm UUID | unsubscribe UUID | got | close | update FILE
+                             an action of a central; scan returns an address and the data advertised, descriptors the
+                             properties and the descriptor's value of every characteristic with the first UUID; a command
+                             has no response, a long write uses prepared writes, confirm requests indications; listen
+                             relies on the subscription of an earlier link; update uses smpclient
   call NAME state            the bytes that an updatable device has, the uploads that have begun, 1 if the image is tested,
                              the restarts
   pairing NAME yes | no | never | enter NUMBER | shown | forget    the answers of the device's user from now on, the number

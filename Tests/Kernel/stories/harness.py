@@ -248,13 +248,13 @@ def open_to_all(path):
 class Program:
     """One of our programs, running; its output is collected continuously."""
 
-    def __init__(self, name, *arguments, wrapper=()):
+    def __init__(self, name, *arguments, wrapper=(), stdin=subprocess.DEVNULL):
         self.arguments = [executable(name), *map(str, arguments)]
         self.line = ' '.join([name, *self.arguments[1:]])
         self.output = {'stdout': b'', 'stderr': b''}
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [*wrapper, *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            [*wrapper, *self.arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.readers = [threading.Thread(target=self.read, args=(stream,), daemon=True) for stream in self.output]
         for reader in self.readers:
             reader.start()
