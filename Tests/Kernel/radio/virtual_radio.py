@@ -203,7 +203,7 @@ class VirtualRadio:
                 answer = await self.command(line.decode().split())
                 answer = 'ok' if answer is None else f'ok {answer}'
             except Exception as error:
-                answer = f'error {error!r}'
+                answer = f'error {error!r} {error}'
             writer.write(answer.strip().encode() + b'\n')
             await writer.drain()
         writer.close()
