@@ -92,7 +92,9 @@ extension DeviceDescription {
             DescribedAdvertisement(
                 data: device.latest.data.advertising, scanResponse: device.latest.data.scanResponse,
                 isConnectable: device.latest.isConnectable, isScannable: device.latest.isScannable,
-                isLegacy: device.latest.isLegacy, interval: device.history.advertisingInterval,
+                isLegacy: device.latest.isLegacy,
+                // Reports that had to wait are closer together than a device may advertise.
+                interval: device.history.advertisingInterval.map { max($0, .milliseconds(20)) },
                 rssi: device.latest.rssi)
         }
         rssi = heard.compactMap(\.latest.rssi).first.map { Int8(clamping: min($0, 20)) } ?? rssi

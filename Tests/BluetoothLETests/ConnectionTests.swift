@@ -131,6 +131,16 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
+    @Test func aRequestThatTheChannelDoesNotTakeEndsInTime() async throws {
+        try await withConnection { connection, socket in
+            socket.setFull(true)
+            let error = await failure { _ = try await connection.read(characteristic, timeout: .seconds(40)) }
+            #expect(error?.code == .timedOut)
+            #expect(socket.sent.isEmpty)
+            socket.setFull(false)
+        }
+    }
+
     @Test func theEndOfTheLinkEndsEverything() async throws {
         try await withConnection(
             Exchange("12040001 00", "13"), Exchange("0A0300", end: KernelError("recv", .timedOut))

@@ -85,7 +85,7 @@ extension Conformance {
                 await peripheral.advertise("seam")
                 try #require(await peripheral.isTold("advertising 1 settled well"))
                 await peripheral.close()
-                #expect(await peripheral.isTold("advertising 1 ended"))
+                #expect(await peripheral.isTold("advertising 1 closed"))
                 #expect(await peripheral.isTold("host ended cancelled true"))
                 #expect(await failure { try await peripheral.setPowered(true) }?.code == .cancelled)
             }

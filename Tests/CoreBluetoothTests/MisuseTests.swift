@@ -130,6 +130,7 @@ import Testing
                 manager.unpublishL2CAPChannel(0x7F)
             }
             await fixture.wait(for: "added false 0", in: server.journal, count: 2)
+            await fixture.wait(for: "unpublished 127 1", in: server.journal)
             let told = server.journal.entries.filter { $0.hasPrefix("added false") }
             #expect(told.count == 6, "\(told)")
             #expect(told.count { $0 == "added false 1" } == 4, "\(told)")

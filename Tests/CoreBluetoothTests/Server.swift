@@ -100,6 +100,12 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
         peripheral.respond(to: first, withResult: .success)
     }
 
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager, didUnpublishL2CAPChannel PSM: CBL2CAPPSM, error: (any Error)?
+    ) {
+        note("unpublished \(PSM) \((error as? CBError)?.errorCode ?? 0)")
+    }
+
     func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager) {
         note("ready")
         sendRest()

@@ -84,14 +84,19 @@ final class KeptSubscriptions {
         guard let subscription = subscriptions[id] else { return }
         // The values of the last link come first.
         await subscription.forwarder?.task.value
+        subscriptions[id]?.forwarder = nil
         do throws(BluetoothError) {
             let forwarder = try await makeForwarder(
                 subscription.target, subscription.channel, on: connection,
                 until: timeout.map { loop.now.advanced(by: $0) }, isResumed: true)
             if subscriptions[id] == nil { forwarder.task.cancel() } else { subscriptions[id]?.forwarder = forwarder }
         } catch {
-            // Another link may succeed, unless the device has changed.
-            guard [.notFound, .unsupported, .attributeProtocol].contains(error.code) else { return }
+            guard [.notFound, .unsupported, .attributeProtocol].contains(error.code) else {
+                // Another link may succeed, but nothing arrives on this one.
+                if connection.isConnectedNow { subscription.channel.send(.interrupted(error)) }
+                return
+            }
+            // The device has changed.
             subscriptions.removeValue(forKey: id)?.channel.finish(error)
         }
     }

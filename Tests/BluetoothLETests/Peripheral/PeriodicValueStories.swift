@@ -148,9 +148,35 @@ import BluetoothLE
                 try await connection.write([1, 0], to: configuration)
                 try await connection.write([0, 0], to: configuration)
             }
-            let values = try await Self.values(1, of: connection)
-            #expect(values == [[1]])
             #expect(count.value == 1)
+            // The first call had no subscriber for a while.
+            let values = try await Self.values(1, of: connection)
+            #expect(values == [[2]])
+            #expect(count.value == 2)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func aCallIsCancelledWithTheLastSubscriptionAndBegunWithTheNext() async throws {
+        let (begun, ended) = (Count(), Count())
+        try await Self.run({ radio in
+            LocalCharacteristic(0xFFF1, properties: .notify).notifying(every: .seconds(60)) {
+                let number = begun.next()
+                defer { _ = ended.next() }
+                if number == 1 { try await radio.sleep(for: .seconds(3600)) }
+                return [number]
+            }
+        }) { fixture, _, recorder in
+            let connection = try await fixture.connect()
+            let found = try await connection.found(0xFFF1, in: 0xFFF0)
+            let configuration = try #require(found.descriptor(.clientCharacteristicConfiguration))
+            try await connection.write([1, 0], to: configuration)
+            try await fixture.base.settle { begun.value == 1 }
+            try await connection.write([0, 0], to: configuration)
+            try await fixture.base.settle { ended.value == 1 }
+            let values = try await Self.values(1, of: connection)
+            #expect(values == [[2]])
+            #expect(!recorder.lines.contains { $0.contains("a periodic value failed") })
             await connection.disconnect()
         }
     }

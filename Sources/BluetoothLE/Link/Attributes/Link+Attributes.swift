@@ -55,8 +55,9 @@ extension Link {
             let transaction = ProcedureCall(procedure, operation, on: bearer, limit: limit, report)
             bearer.submit(transaction, reportsBeginning: report != nil)
             let isFirst = !isSynchronized && repetitions == 0
-            // The bearer's timer is enough for the first request, unless it waits for others.
-            if !isFirst || !transaction.hasBegun || timeout.map({ $0 < AttributeProtocol.transactionTimeout }) == true {
+            // The bearer's timer is enough for the first request, unless it waits for others or for the channel.
+            let isSent = transaction.hasBegun && bearer.core.sending == .ready
+            if !isFirst || !isSent || timeout.map({ $0 < AttributeProtocol.transactionTimeout }) == true {
                 transaction.limitTime()
             }
             do throws(BluetoothError) {

@@ -18,7 +18,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     /// The time limit of the whole call, as the peer may take 30 s for each request; nil for none.
     private let limit: (duration: Duration, end: KernelInstant)?
     private var timer: LoopTimer?
-    /// Whether its first request was written, which may wait for other procedures.
+    /// Whether its first request was written, which waits for other procedures; not whether the channel has taken it.
     private(set) var hasBegun = false
 
     init(

@@ -47,8 +47,8 @@ final class BondedPeer {
 
     private func hasKey(of bond: Bond, _ link: Link) -> Bool {
         guard link.bonds?.isDoubtful(bond.identity) == false else { return false }
-        // The controller reports encryption before the host does.
-        guard let now = try? link.security(), now.keySize > 0 else { return true }
+        // The controller reports encryption before the host does, which may know the key's size earlier than the level.
+        guard let now = try? link.security(), now.isEncrypted, now.keySize > 0 else { return true }
         return bond.mayHaveEncrypted(now, isCentral: link.role == .central)
     }
 

@@ -122,32 +122,51 @@ final class Publication: Sendable {
         let links = LoopBound(WeakReference(to: links), on: loop)
         sending.withLock { sending in
             let isFirst = !isEnd && (count == 1 || sending?[handle] == nil)
-            // A value that the program is asked for is for all who have subscribed by then: however often they do, there
-            // is one call at a time.
-            guard isFirst || count == 0, sending?[handle]?.isAsking != true else { return }
-            sending?.removeValue(forKey: handle)?.task.cancel()
-            guard isFirst, sending != nil else { return }
-            let task = Task(executorPreference: loop) { [loop] in
-                var time = loop.now
-                while !Task.isCancelled, links.value.object?.subscriberCount(of: handle) ?? 0 > 0 {
-                    do {
-                        let value = try await self.ask(periodic, handle)
-                        guard !Task.isCancelled else { return }
-                        if server.value(of: handle, in: self) != nil {
-                            _ = try server.setValue(value, of: handle, in: self)
-                        }
-                        _ = await links.value.object?.broadcast(
-                            value, of: handle, as: [.notification, .indication], timeout: periodic.timeout, on: loop)
-                    } catch {
-                        guard !Task.isCancelled else { return }
-                        log.warning("a periodic value failed: \(error)", metadata: ["handle": "\(handle)"])
-                    }
-                    time = max(time.advanced(by: periodic.interval), loop.now)
-                    guard await loop.sleep(until: time) else { return }
-                }
-                if !Task.isCancelled { self.sending.withLock { _ = $0?.removeValue(forKey: handle) } }
+            guard isFirst || count == 0 else { return }
+            guard sending?[handle]?.isAsking != true else {
+                // However often devices subscribe, there is one call at a time: the next begins when it has returned.
+                if count == 0 { sending?[handle]?.task.cancel() }
+                return
             }
-            sending?[handle] = (task, false)
+            sending?.removeValue(forKey: handle)?.task.cancel()
+            if isFirst, sending != nil {
+                sending?[handle] = (send(periodic, of: handle, in: server, on: links, log), false)
+            }
+        }
+    }
+
+    /// Sends a periodic value while a device has subscribed.
+    private func send(
+        _ periodic: PeriodicValue, of handle: AttributeHandle, in server: LocalServer,
+        on links: LoopBound<WeakReference<LinkRegistry>>, _ log: Logger
+    ) -> Task<Void, Never> {
+        // After a cancelled call: devices may have subscribed meanwhile.
+        @Sendable func beginAgain() {
+            let count = links.value.object?.subscriberCount(of: handle) ?? 0
+            sending.withLock { sending in
+                guard sending?.removeValue(forKey: handle) != nil, count > 0 else { return }
+                sending?[handle] = (send(periodic, of: handle, in: server, on: links, log), false)
+            }
+        }
+        return Task(executorPreference: loop) { [loop] in
+            var time = loop.now
+            while !Task.isCancelled, links.value.object?.subscriberCount(of: handle) ?? 0 > 0 {
+                do {
+                    let value = try await self.ask(periodic, handle)
+                    guard !Task.isCancelled else { return beginAgain() }
+                    if server.value(of: handle, in: self) != nil {
+                        _ = try server.setValue(value, of: handle, in: self)
+                    }
+                    _ = await links.value.object?.broadcast(
+                        value, of: handle, as: [.notification, .indication], timeout: periodic.timeout, on: loop)
+                } catch {
+                    guard !Task.isCancelled else { return beginAgain() }
+                    log.warning("a periodic value failed: \(error)", metadata: ["handle": "\(handle)"])
+                }
+                time = max(time.advanced(by: periodic.interval), loop.now)
+                guard await loop.sleep(until: time) else { return }
+            }
+            if !Task.isCancelled { self.sending.withLock { _ = $0?.removeValue(forKey: handle) } }
         }
     }
 
