@@ -250,6 +250,26 @@ import Testing
         }
     }
 
+    /// The controller reports encryption before the host; a kernel knows the key's size earlier than the level.
+    @Test(arguments: [0, 16])
+    func aRestoredSubscriptionIsKnownBeforeTheHostKnowsTheLevel(_ keySize: Int) async throws {
+        try await Self.run { served in
+            let handle = try #require(served.published[served.bonded].handle)
+            let subscription = GATTClientRecord.Subscription(
+                characteristic: handle, type: "FFF3", configuration: .notification)
+            try await served.bond(.authenticated, client: GATTClientRecord(subscriptions: [subscription]))
+            let early = LinkSecurity(level: .low, keySize: keySize)
+            let connection = try await served.link(as: .peripheral, early)
+            #expect(connection.peerSubscriptionsNow.isEmpty)
+            await served.host.loop.run {
+                guard let channel = served.host.channels.last else { return }
+                served.host.tell(.security(.encrypted(early), channel))
+            }
+            #expect(connection.peerSubscriptionsNow.count == 1)
+            await connection.disconnect()
+        }
+    }
+
     /// Clients repeat a refused request once the link is encrypted; the keys are distributed after that.
     @Test func aRequestWaitsForTheKeysOfItsPairing() async throws {
         try await Self.run { served in
