@@ -254,16 +254,16 @@ import Testing
     @Test(arguments: [0, 16])
     func aRestoredSubscriptionIsKnownBeforeTheHostKnowsTheLevel(_ keySize: Int) async throws {
         try await Self.run { served in
-            let handle = try #require(served.published[served.bonded].handle)
+            let handle = try #require(served.published[served.encrypted].handle)
             let subscription = GATTClientRecord.Subscription(
-                characteristic: handle, type: "FFF3", configuration: .notification)
-            try await served.bond(.authenticated, client: GATTClientRecord(subscriptions: [subscription]))
+                characteristic: handle, type: "FFF2", configuration: .notification)
+            try await served.bond(.unauthenticated, client: GATTClientRecord(subscriptions: [subscription]))
             let early = LinkSecurity(level: .low, keySize: keySize)
             let connection = try await served.link(as: .peripheral, early)
             #expect(connection.peerSubscriptionsNow.isEmpty)
             await served.host.loop.run {
                 guard let channel = served.host.channels.last else { return }
-                served.host.tell(.security(.encrypted(early), channel))
+                served.host.tell(.security(.encrypted(nil), channel))
             }
             #expect(connection.peerSubscriptionsNow.count == 1)
             await connection.disconnect()
