@@ -139,6 +139,11 @@ struct UpdateCommand: AsyncParsableCommand {
             }
             hash = hash ?? slots.last { $0.image == image && !$0.isActive }?.hash
         }
+        // Without a hash, a device confirms its first image.
+        if upload == nil, image != 0 {
+            hash = slots.first { $0.image == image && $0.isActive }?.hash
+            guard hash != nil else { throw ProgramError(.protocolError, "The device runs no image \(image).") }
+        }
         let isMarked = upload == nil ? way == .confirm : way != .uploadOnly
         if isMarked {
             let slot = slots.first { $0.image == image && $0.hash == hash && !$0.hash.isEmpty }

@@ -69,6 +69,7 @@ import Testing
         let connection: Connection
         let input: RemoteCharacteristic
         private let state = Mutex<(reports: [[UInt8]], end: BluetoothError.Code?)>(([], nil))
+        private let times = Mutex<[KernelInstant]>([])
 
         init(connection: Connection, input: RemoteCharacteristic) {
             self.connection = connection
@@ -78,7 +79,10 @@ import Testing
         func receive(_ values: BoundedStream<[UInt8]>, on loop: EventLoop) {
             Task(executorPreference: loop) { [self] in
                 do throws(BluetoothError) {
-                    for try await value in values { state.withLock { $0.reports.append(value) } }
+                    for try await value in values {
+                        state.withLock { $0.reports.append(value) }
+                        times.withLock { $0.append(loop.now) }
+                    }
                 } catch {
                     state.withLock { $0.end = error.code }
                 }
@@ -93,6 +97,12 @@ import Testing
         var reports: [[UInt8]] { state.withLock { $0.reports } }
         /// The reason of the link's end.
         var end: BluetoothError.Code? { state.withLock { $0.end } }
+        /// The longest time that a key was down, if each report that presses one is followed by that which releases it.
+        var longestPress: Duration {
+            let times = times.withLock { $0 }
+            return stride(from: 0, to: times.count - 1, by: 2).map { times[$0].duration(to: times[$0 + 1]) }.max()
+                ?? .zero
+        }
         var hasKeysUp: Bool { reports.last == KeyboardReport.released.bytes }
         var text: String {
             var text = KeyboardText()
@@ -114,6 +124,8 @@ import Testing
             #expect(time < .seconds(10))
             try await desk.radio.sleep(for: .seconds(2))
             #expect(good.text == Self.long)
+            // It would repeat a key that is down.
+            #expect(good.longestPress < .milliseconds(250))
             desk.setSending(true)
             try await desk.radio.sleep(for: .seconds(2))
             #expect(slow.text.count < Self.long.count && slow.hasKeysUp)

@@ -19,7 +19,7 @@ package struct DecimalNumber: Hashable, Sendable {
         let halves = text.split(omittingEmptySubsequences: false) { $0 == "e" || $0 == "E" }
         guard let first = halves.first, halves.count <= 2 else { return nil }
         let power = halves.count == 2 ? Int(halves[1]) : 0
-        guard let power, abs(power) <= 1000 else { return nil }
+        guard let power, (-1000...1000).contains(power) else { return nil }
         let isNegative = first.first == "-"
         let digits = isNegative || first.first == "+" ? first.dropFirst() : first[...]
         let parts = digits.split(separator: ".", omittingEmptySubsequences: false)

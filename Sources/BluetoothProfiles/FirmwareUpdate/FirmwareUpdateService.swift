@@ -54,7 +54,7 @@ public final class FirmwareUpdateService: Sendable {
         var offset = 0
     }
 
-    private typealias Request = (connection: Connection, frame: SMPAssembler.Frame)
+    private typealias Request = (connection: Connection, frame: SMPAssembler.Frame, restartCount: Int)
 
     private struct State {
         var server:
@@ -64,6 +64,8 @@ public final class FirmwareUpdateService: Sendable {
             )?
         var clients: [ObjectIdentifier: (connection: Connection, assembler: SMPAssembler)] = [:]
         var upload: Upload?
+        /// The number of restarts that clients have asked for.
+        var restartCount = 0
     }
 
     /// The number of requests that wait while one is performed; further ones are refused.
@@ -135,9 +137,8 @@ public final class FirmwareUpdateService: Sendable {
             state.clients[client, default: (connection, SMPAssembler(limit: bufferSize))].assembler.append(write.value)
         }
         while let frame = try state.withLock({ try $0.clients[client]?.assembler.next() }) {
-            guard !frame.header.operation.isResponse, case .dropped = server.requests.yield((connection, frame)) else {
-                continue
-            }
+            let request = (connection, frame, state.withLock { $0.restartCount })
+            guard !frame.header.operation.isResponse, case .dropped = server.requests.yield(request) else { continue }
             let busy = FirmwareStatus.busy.body(version: frame.header.version)
             await send(busy, answering: frame.header, to: connection, server.published)
         }
@@ -145,7 +146,9 @@ public final class FirmwareUpdateService: Sendable {
 
     /// Performs requests, one after the other.
     private func answer(_ requests: AsyncStream<Request>, _ published: PublishedServices) async {
-        for await (connection, frame) in requests {
+        for await (connection, frame, restartCount) in requests {
+            // The stream has its elements still when the task is cancelled.
+            guard !Task.isCancelled else { return }
             do {
                 guard let body = try? CBOR(decoding: frame.body) else { throw FirmwareStatus.invalidArgument }
                 let response = try await respond(to: frame.header, body)
@@ -155,24 +158,24 @@ public final class FirmwareUpdateService: Sendable {
                 await send(status, answering: frame.header, to: connection, published)
                 continue
             }
-            guard frame.header.command == .reset else { continue }
+            // One restart is for all who asked for it before.
+            guard frame.header.command == .reset, restartCount == state.withLock({ $0.restartCount }) else { continue }
             // The kernel has the response; the link needs time for it.
             _ = await connection.loop.sleep(for: .milliseconds(250))
-            state.withLock { $0.upload = nil }
+            state.withLock { ($0.upload, $0.restartCount) = (nil, $0.restartCount + 1) }
             await store.reset()
         }
     }
 
-    /// Sends a response. A client that has gone, has not subscribed or does not take it has none.
+    /// Sends a response. A client that has gone, has not subscribed or does not take it within 10 s has none.
     private func send(
         _ body: [String: CBOR], answering request: SMPHeader, to connection: Connection, _ published: PublishedServices
     ) async {
         var header = request
         header.operation = request.operation.response
-        for part in header.message(body).fragments(await connection.maximumCommandLength) {
-            guard (try? await published[messages].notify(part, to: connection, timeout: .seconds(5))) != nil else {
-                return
-            }
+        let parts = header.message(body).fragments(await connection.maximumCommandLength)
+        _ = try? await withTimeLimit(.seconds(10), on: connection.loop) { [published, messages] in
+            for part in parts { try await published[messages].notify(part, to: connection, timeout: nil) }
         }
     }
 

@@ -237,9 +237,11 @@ public actor FirmwareUpdater {
         )
         // In a task of its own, which is not cancelled: the device would take the next request for the rest of this one.
         try await Task(executorPreference: connection.loop) {
+            let end = timeout.map { connection.loop.now.advanced(by: $0) }
             for part in parts {
                 try await connection.write(
-                    part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse, timeout: timeout)
+                    part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse,
+                    timeout: end.map { max(.zero, connection.loop.now.duration(to: $0)) })
             }
         }.value
         while true {

@@ -116,16 +116,7 @@ public final class Keyboard: Sendable {
             }
             strokes.append(report)
         }
-        for stroke in strokes {
-            do throws(BluetoothError) {
-                try await send(stroke)
-            } catch {
-                // Some hosts may have it.
-                if error.code == .cancelled { try? await send(.released) }
-                throw error
-            }
-            try await send(.released)
-        }
+        for stroke in strokes { try await send([stroke, .released]) }
     }
 
     /// Sends the state of the keys to every host that uses the keyboard.
@@ -135,7 +126,11 @@ public final class Keyboard: Sendable {
     /// - Throws: `.notSubscribed` while no host uses the keyboard; `.cancelled`; what sending throws when no host could be
     ///   sent to: `.timedOut` after the 5 s, and then `.busy`.
     public nonisolated(nonsending) func send(_ report: KeyboardReport) async throws(BluetoothError) {
-        let outcomes = await hosts.send(report)
+        try await send([report])
+    }
+
+    private nonisolated(nonsending) func send(_ reports: [KeyboardReport]) async throws(BluetoothError) {
+        let outcomes = await hosts.send(reports)
         let failures = outcomes.compactMap { $0 }
         if let cancelled = failures.first(where: { $0.code == .cancelled }) { throw cancelled }
         guard failures.count == outcomes.count else { return }

@@ -144,11 +144,20 @@ final class KeyboardHosts: Sendable {
 
     // MARK: Sending
 
-    /// Sends a report to every host at the same time, and returns for each the reason if it misses the report.
-    func send(_ report: KeyboardReport) async -> [BluetoothError?] {
+    /// Sends reports to all hosts at the same time, and returns for each the reason if it misses one. A host that has a key
+    /// down would repeat it while another's link accepts nothing: no host waits for the others between the reports.
+    func send(_ reports: [KeyboardReport]) async -> [BluetoothError?] {
         await withTaskGroup(of: BluetoothError?.self) { group in
             for host in state.withLock({ Array($0.hosts.values) }) {
-                group.addTask { await self.send(report, to: host) }
+                group.addTask {
+                    for report in reports {
+                        guard let failure = await self.send(report, to: host) else { continue }
+                        // The host may have the report.
+                        if failure.code == .cancelled, report != .released { _ = await self.send(.released, to: host) }
+                        return failure
+                    }
+                    return nil
+                }
             }
             var failures: [BluetoothError?] = []
             for await failure in group { failures.append(failure) }

@@ -299,6 +299,26 @@ import Testing
         }
     }
 
+    /// The second request waits while the first is performed.
+    @Test func twoRequestsToRestartAreOneRestart() async throws {
+        try await FirmwareFixture.run { fixture in
+            let restarts = Mutex(0)
+            fixture.store.onReset {
+                restarts.withLock { $0 += 1 }
+                try? await fixture.radio.sleep(for: .seconds(5))
+            }
+            let connection = try await fixture.central.connect(to: fixture.device)
+            for sequence in 1...2 {
+                try await connection.write(
+                    SMPHeader(.write, .reset, sequence: UInt8(sequence)).message([:]), to: .firmwareUpdateMessages,
+                    in: .firmwareUpdate, type: .withoutResponse)
+            }
+            _ = await connection.disconnected()
+            try await fixture.radio.sleep(for: .seconds(10))
+            #expect(restarts.withLock { $0 } == 1)
+        }
+    }
+
     /// The request is accepted, though its response cannot be sent.
     @Test func aClientThatHasNotSubscribedRestartsTheDevice() async throws {
         try await FirmwareFixture.run { fixture in
