@@ -27,6 +27,7 @@ private func calls(_ connection: Connection, _ kept: KeptConnection, _ published
             print(level + 1)
         }
         LocalCharacteristic(.batteryLevel)
+        LocalCharacteristic(.batteryLevel).notifying(every: .seconds(1), of: .batteryLevel) { 97 }
     }
 }
 
@@ -53,6 +54,24 @@ extension Characteristic where Value == Double {
             #expect(time == .seconds(300))
             await connection.disconnect()
             await adapter.close()
+        }
+    }
+
+    @Test func aValueIsSentPeriodically() async throws {
+        try await SensorFixture.run {
+            LocalService(.battery) {
+                LocalCharacteristic(.batteryLevel).notifying(every: .seconds(10), of: .batteryLevel) { 97 }
+            }
+        } story: { fixture in
+            let start = fixture.radio.now
+            var count = 0
+            for try await level in try await fixture.connection.subscribe(to: .batteryLevel) {
+                #expect(level == 97)
+                count += 1
+                if count == 3 { break }
+            }
+            let time = start.duration(to: fixture.radio.now)
+            #expect(time >= .seconds(20) && time < .seconds(21), "\(time)")
         }
     }
 

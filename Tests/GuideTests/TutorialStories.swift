@@ -33,22 +33,6 @@ import Testing
         try await run("Read a value") { await Page.ReadAValue.ThermometerLogger.main() }
     }
 
-    @Test func decodingAMeasurement() {
-        typealias Temperature = Page.DecodeAMeasurement.Temperature
-        #expect(Temperature([4, 0x6C, 1, 0, 0xFF, 2])?.celsius == 36.4)
-        #expect(Temperature([0, 37, 0, 0, 0])?.celsius == 37)
-        #expect(Temperature([0, 0xF6, 0xFF, 0xFF, 0])?.celsius == -10)
-        #expect(Temperature([0, 4, 0, 0, 1])?.celsius == 40)
-        #expect(Temperature([1, 0xDA, 3, 0, 0xFF])?.celsius == 37)  // 98.6 °F
-        for reserved: [UInt8] in [
-            [0xFE, 0xFF, 0x7F], [0xFF, 0xFF, 0x7F], [0, 0, 0x80], [1, 0, 0x80], [2, 0, 0x80],
-        ] {
-            let temperature = Temperature([0] + reserved + [0])
-            #expect(temperature != nil && temperature?.celsius == nil)
-        }
-        #expect(Temperature([0, 37, 0, 0]) == nil)
-    }
-
     @Test func subscribing() async throws {
         try await run("Subscribe") { try await Page.Subscribe.ThermometerLogger.run() }
     }

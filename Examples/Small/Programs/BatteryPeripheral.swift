@@ -7,6 +7,7 @@
 //
 // The second line is there when a central connects, such as `ble read -n Battery 2A19` on another machine.
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Glibc
 
@@ -17,8 +18,8 @@ import Glibc
             let content = AdvertisementContent(localName: "Battery", services: [.battery])
             try await adapter.serve(content) {
                 LocalService(.battery) {
-                    LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
-                        .notifying(every: .seconds(60)) { [.random(in: 90...97)] }
+                    LocalCharacteristic(.batteryLevel) { .random(in: 90...97) }
+                        .notifying(every: .seconds(60), of: .batteryLevel) { .random(in: 90...97) }
                 }
             } while: { _, connections in
                 print("advertising")

@@ -3,6 +3,7 @@
 //     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small ReadBattery
 //     Pulse-Z1 has 97 %
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Glibc
 
@@ -12,8 +13,8 @@ import Glibc
             let adapter = try await Adapter.open(power: .powerOn, on: .environment)
             let found = try await adapter.firstAdvertisement(options: ScanOptions(filter: .service(.battery)))
             let connection = try await adapter.connect(to: found)
-            let level = try await connection.read(.batteryLevel, in: .battery)
-            print(found.localName ?? "a device without a name", "has", level.first ?? 0, "%")
+            let level = try await connection.read(.batteryLevel)
+            print(found.localName ?? "a device without a name", "has", level, "%")
             await connection.disconnect()
         } catch {
             print(error)

@@ -26,6 +26,17 @@ extension LocalCharacteristic {
         ).onRead { _ in try characteristic.codec.encode(try await onRead()) }
     }
 
+    /// The characteristic with a value that is sent periodically while a device has subscribed, as
+    /// `notifying(every:_:)`: `LocalCharacteristic(.batteryLevel).notifying(every: .seconds(60), of: .batteryLevel) { 97 }`.
+    ///
+    /// A value that the format cannot express is logged and not sent.
+    public func notifying<Value>(
+        every interval: Duration, of characteristic: Characteristic<Value>,
+        _ value: @escaping @Sendable () async throws -> Value
+    ) -> LocalCharacteristic {
+        notifying(every: interval) { try characteristic.codec.encode(try await value()) }
+    }
+
     /// The characteristic with a handler of decoded writes, which are accepted when it returns and refused when it throws:
     /// `LocalCharacteristic(.alertLevel).onWrite(of: .alertLevel) { level, _ in … }`.
     ///
