@@ -27,6 +27,8 @@ private func calls(_ connection: Connection, _ kept: KeptConnection, _ published
             print(level + 1)
         }
         LocalCharacteristic(.batteryLevel)
+        LocalCharacteristic(.heartRateControlPoint, permissions: [.write, .writeEncrypted])
+            .onWrite(of: .heartRateControlPoint) { command, _ in print(command.rawValue) }
         LocalCharacteristic(.batteryLevel).notifying(every: .seconds(1), of: .batteryLevel) { 97 }
     }
 }

@@ -41,7 +41,7 @@ import Testing
     @Test func aCharacteristicOfOnesOwn() async throws {
         try await Fixture.run { fixture in
             try await ProfilesPage.aCharacteristicOfYourOwn()
-            #expect(fixture.lines == ["123.4 25.0", "temperature: 2 bytes needed, 0 available"])
+            #expect(fixture.lines == ["123.4 25.0", "Kitchen", "temperature: 2 bytes needed, 0 available"])
         }
     }
 }

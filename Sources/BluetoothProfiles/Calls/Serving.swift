@@ -4,9 +4,17 @@ import BluetoothHost
 import BluetoothLE
 
 extension LocalCharacteristic {
-    /// A characteristic with its usual properties, and without a value: for notifications, or with handlers to be added.
-    public init<Value>(_ characteristic: Characteristic<Value>) {
-        self.init(characteristic.uuid, properties: characteristic.properties)
+    /// A characteristic without a value: for notifications, or with handlers to be added.
+    /// - Parameters:
+    ///   - characteristic: the characteristic.
+    ///   - properties: the operations that clients may try; nil for the usual ones.
+    ///   - permissions: the security that each operation requires; nil permits what the properties name, over any link.
+    public init<Value>(
+        _ characteristic: Characteristic<Value>, properties: CharacteristicProperties? = nil,
+        permissions: AttributePermissions? = nil
+    ) {
+        self.init(
+            characteristic.uuid, properties: properties ?? characteristic.properties, permissions: permissions)
     }
 
     /// A characteristic whose value a handler returns: `LocalCharacteristic(.batteryLevel) { 97 }`.
