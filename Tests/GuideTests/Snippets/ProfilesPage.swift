@@ -28,6 +28,9 @@ enum ProfilesPage {
             LocalService(.battery) {
                 LocalCharacteristic(.batteryLevel) { 97 }
             }
+            LocalService(.environmentalSensing) {
+                LocalCharacteristic(.temperature) { Temperature(celsius: 21.5) }
+            }
         }
         let beat = HeartRateMeasurement(rate: 72, hasContact: true, rrIntervals: [0.83])
         print(try await published.notify(beat, of: .heartRateMeasurement).count, "subscribers")
@@ -45,8 +48,12 @@ enum ProfilesPage {
             try fields.number("volume", &tank.liters, .u16, .ten(-1))
             try fields.number("temperature", &tank.temperature, .i16, .ten(-2), flag: 0)
         }
+        let label = Characteristic(
+            "CA010003-1234-5678-9ABC-DEF012345678", in: "CA010001-1234-5678-9ABC-DEF012345678", properties: [.read, .write],
+            codec: TextCodec())
         let value = try tank.codec.decode([0x01, 0xD2, 0x04, 0xC4, 0x09])
         print(value.liters, value.temperature ?? .nan)
+        print(try label.codec.decode(Array("Kitchen".utf8)))
         do {
             _ = try tank.codec.decode([0x01, 0xD2, 0x04])
         } catch {

@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Foundation
 
@@ -53,42 +54,14 @@ enum ThermometerLoggerPage {
                 for service in try await connection.discover() {
                     print(service.uuid, service.characteristics.map(\.uuid))
                 }
-                print("type:", try await connection.read(.temperatureType, in: .healthThermometer))
+                print("type:", try await connection.read(.temperatureType))
                 await connection.disconnect()
             }
         }
     }
 
-    /// Decode a measurement
-    enum DecodeAMeasurement {
-        // Sources/thermometer-logger/Temperature.swift
-        /// A value of the characteristic Temperature Measurement.
-        struct Temperature {
-            /// Nil if the thermometer has no value.
-            var celsius: Double?
-
-            /// Nil if the bytes are no Temperature Measurement.
-            init?(_ bytes: [UInt8]) {
-                guard bytes.count >= 5 else { return nil }
-                var mantissa = Int(bytes[1]) | Int(bytes[2]) << 8 | Int(bytes[3]) << 16
-                // Reserved: infinite, not a number, not at this resolution.
-                guard !(0x7FFFFE...0x800002).contains(mantissa) else { return }
-                if mantissa >= 0x800000 { mantissa -= 0x1000000 }
-                let exponent = Double(Int8(bitPattern: bytes[4]))
-                // Dividing by 10 is exact where multiplying by 0.1 is not.
-                let value = exponent < 0 ? Double(mantissa) / pow(10, -exponent) : Double(mantissa) * pow(10, exponent)
-                let isFahrenheit = bytes[0] & 1 != 0
-                celsius = isFahrenheit ? ((value - 32) * 500 / 9).rounded() / 100 : value
-            }
-        }
-
-        typealias ThermometerLogger = ReadAValue.ThermometerLogger
-    }
-
     /// Subscribe
     enum Subscribe {
-        typealias Temperature = DecodeAMeasurement.Temperature
-
         // Sources/thermometer-logger/ThermometerLogger.swift
         struct ThermometerLogger {
             static func main() async {
@@ -106,16 +79,15 @@ enum ThermometerLoggerPage {
                 let found = try await adapter.firstAdvertisement(options: options)
                 let connection = try await adapter.connect(to: found)
                 log("time", "celsius", "note")
-                for try await bytes in try await connection.subscribe(to: .temperatureMeasurement, in: .healthThermometer) {
-                    log(bytes)
+                for try await measurement in try await connection.subscribe(to: .temperatureMeasurement) {
+                    log(measurement.celsius)
                 }
             }
 
             /// Logs a measurement.
-            static func log(_ bytes: [UInt8]) {
+            static func log(_ celsius: Double) {
                 let time = Date.now.ISO8601Format()
-                guard let temperature = Temperature(bytes) else { return log(time, "", "not a measurement: \(bytes)") }
-                log(time, temperature.celsius.map { "\($0)" } ?? "", temperature.celsius == nil ? "no value" : "")
+                if celsius.isNaN { log(time, "", "no value") } else { log(time, "\(celsius)", "") }
             }
 
             /// Writes a line of CSV.
@@ -131,8 +103,6 @@ enum ThermometerLoggerPage {
 
     /// Survive lost links
     enum SurviveLostLinks {
-        typealias Temperature = DecodeAMeasurement.Temperature
-
         // Sources/thermometer-logger/ThermometerLogger.swift
         struct ThermometerLogger {
             static func main() async {
@@ -151,11 +121,9 @@ enum ThermometerLoggerPage {
                 let found = try await adapter.firstAdvertisement(timeout: nil, options: options)
                 let kept = try adapter.keepConnected(to: found)
                 log("time", "celsius", "note")
-                for try await notice in try await kept.subscribe(
-                    to: .temperatureMeasurement, in: .healthThermometer, timeout: nil)
-                {
+                for try await notice in try await kept.subscribe(to: .temperatureMeasurement, timeout: nil) {
                     switch notice {
-                    case .value(let bytes): log(bytes)
+                    case .value(let measurement): log(measurement.celsius)
                     case .interrupted(let reason): log(Date.now.ISO8601Format(), "", "interrupted: \(reason.message)")
                     case .resumed: log(Date.now.ISO8601Format(), "", "resumed")
                     }
@@ -163,10 +131,9 @@ enum ThermometerLoggerPage {
             }
 
             /// Logs a measurement.
-            static func log(_ bytes: [UInt8]) {
+            static func log(_ celsius: Double) {
                 let time = Date.now.ISO8601Format()
-                guard let temperature = Temperature(bytes) else { return log(time, "", "not a measurement: \(bytes)") }
-                log(time, temperature.celsius.map { "\($0)" } ?? "", temperature.celsius == nil ? "no value" : "")
+                if celsius.isNaN { log(time, "", "no value") } else { log(time, "\(celsius)", "") }
             }
 
             /// Writes a line of CSV.

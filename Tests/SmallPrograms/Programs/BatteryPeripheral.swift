@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Glibc
 
@@ -15,8 +16,8 @@ extension SmallPrograms {
                     let content = AdvertisementContent(localName: "Battery", services: [.battery])
                     try await adapter.serve(content) {
                         LocalService(.battery) {
-                            LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
-                                .notifying(every: .seconds(60)) { [.random(in: 90...97)] }
+                            LocalCharacteristic(.batteryLevel) { .random(in: 90...97) }
+                                .notifying(every: .seconds(60), of: .batteryLevel) { .random(in: 90...97) }
                         }
                     } while: { _, connections in
                         print("advertising")

@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Glibc
 
@@ -14,8 +15,8 @@ extension SmallPrograms {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let found = try await adapter.firstAdvertisement(options: ScanOptions(filter: .service(.battery)))
                     let connection = try await adapter.connect(to: found)
-                    let level = try await connection.read(.batteryLevel, in: .battery)
-                    print(found.localName ?? "a device without a name", "has", level.first ?? 0, "%")
+                    let level = try await connection.read(.batteryLevel)
+                    print(found.localName ?? "a device without a name", "has", level, "%")
                     await connection.disconnect()
                 } catch {
                     print(error)

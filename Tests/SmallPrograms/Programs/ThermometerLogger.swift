@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Glibc
 
@@ -14,9 +15,9 @@ extension SmallPrograms {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let found = try await adapter.firstAdvertisement(options: ScanOptions(filter: .service(.healthThermometer)))
                     let kept = try adapter.keepConnected(to: found)
-                    for try await notice in try await kept.subscribe(to: .temperatureMeasurement, in: .healthThermometer) {
+                    for try await notice in try await kept.subscribe(to: .temperatureMeasurement) {
                         switch notice {
-                        case .value(let value): print("\(time(nil)),\(celsius(value) ?? .nan),")
+                        case .value(let measurement): print("\(time(nil)),\(measurement.celsius),")
                         case .interrupted(let reason): print("\(time(nil)),,\(reason.code)")
                         case .resumed: print("\(time(nil)),,resumed")
                         }
@@ -27,13 +28,6 @@ extension SmallPrograms {
                     print(error)
                     exit(error.exitStatus)
                 }
-            }
-
-            /// After the flags a mantissa of 24 bits and an exponent of 8 (IEEE 11073-20601 FLOAT).
-            static func celsius(_ value: [UInt8]) -> Double? {
-                guard value.count > 4 else { return nil }
-                let format = PresentationFormat(format: .sint24, exponent: Int8(bitPattern: value[4]))
-                return format.number(Array(value[1...3]))
             }
         }
         await ThermometerLogger.main()
