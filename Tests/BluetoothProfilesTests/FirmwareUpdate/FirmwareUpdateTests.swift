@@ -313,9 +313,9 @@ import Testing
                     SMPHeader(.write, .reset, sequence: UInt8(sequence)).message([:]), to: .firmwareUpdateMessages,
                     in: .firmwareUpdate, type: .withoutResponse)
             }
-            _ = await connection.disconnected()
-            try await fixture.radio.sleep(for: .seconds(10))
+            try await fixture.radio.sleep(for: .seconds(20))
             #expect(restarts.withLock { $0 } == 1)
+            await connection.disconnect()
         }
     }
 
