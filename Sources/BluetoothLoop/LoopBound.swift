@@ -18,6 +18,9 @@ public struct LoopBound<Value>: @unchecked Sendable {
         (stored, self.loop) = (value, loop)
     }
 
+    /// The value for a caller on the loop; nil on any other thread.
+    package var valueIfCurrent: Value? { loop.isCurrent ? stored : nil }
+
     /// The value; traps unless called on the loop.
     public var value: Value {
         loop.checkIsolated()

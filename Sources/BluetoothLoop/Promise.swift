@@ -70,26 +70,33 @@ public final class Promise<Value: Sendable, Failure: Error>: Sendable {
     public func value(
         from loop: EventLoop? = nil, isolation: isolated (any Actor)? = #isolation, onCancel: @Sendable () -> Void
     ) async throws(Failure) -> Value {
+        // The set-up for waiting costs more than most operations whose result is there at once.
+        if let early = takeResult() { return try early.get() }
         let result = await withTaskCancellationHandler {
             // A continuation resumes on no actor's executor, whose thread would have to wake up only to switch to the
             // loop, unless the loop is that executor too.
             await withTaskExecutorPreference(loop, isolation: isolation) {
                 await withUnsafeContinuation(isolation: isolation) { (continuation: Continuation) in
-                    let early = state.withLock { state -> Result<Value, Failure>? in
-                        guard case .resolved(let result) = state else {
-                            state = .awaited(continuation)
-                            return nil
-                        }
-                        state = .finished
-                        return result
-                    }
-                    if let early { continuation.resume(returning: early) }
+                    if let early = takeResult(orAwait: continuation) { continuation.resume(returning: early) }
                 }
             }
         } onCancel: {
             onCancel()
         }
         return try result.get()
+    }
+
+    /// The result if it is there; otherwise `continuation` is resumed with it.
+    @inlinable
+    func takeResult(orAwait continuation: Continuation? = nil) -> Result<Value, Failure>? {
+        state.withLock { state in
+            guard case .resolved(let result) = state else {
+                if let continuation { state = .awaited(continuation) }
+                return nil
+            }
+            state = .finished
+            return result
+        }
     }
 
     /// Waits for the result; throws `error` if the task is cancelled first. Call it once.

@@ -177,6 +177,22 @@ extension ATTBearerCore {
         return true
     }
 
+    /// Writes a notification that can be sent ahead of the queue; false when it must be queued, whose turn also finds the
+    /// reason why it must not be sent.
+    package mutating func encodeNotification(
+        _ value: RawSpan, of characteristic: AttributeHandle, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) -> Bool {
+        guard isIdle else { return false }
+        outgoing = nil
+        do throws(GATTServerError) {
+            try server.encodeNotification(of: characteristic, value: value, database: database, into: &writer)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// Whether a command or a notification can be sent immediately: the queues are empty.
     package var isIdle: Bool { canSend && engine.isIdleForMessages }
 

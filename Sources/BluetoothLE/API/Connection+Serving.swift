@@ -14,6 +14,7 @@ extension Connection {
     package nonisolated(nonsending) func notify(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
+        if core.valueIfCurrent?.notifyAtOnce(value, of: characteristic) == true { return }
         try await core { (link) async throws(BluetoothError) in
             try await link.send(value, of: characteristic, as: .notification, timeout: timeout)
         }

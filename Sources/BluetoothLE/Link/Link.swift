@@ -338,14 +338,22 @@ final class Link {
 
     // MARK: Local values
 
+    /// A value on its way to the peer.
+    enum SentValue {
+        /// The host has it.
+        case atOnce
+        case pending(Promise<Void, BluetoothError>)
+    }
+
     /// Begins to send a local value to the peer; nil if the peer has not subscribed.
     func beginSending(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration
-    ) -> Promise<Void, BluetoothError>? {
+    ) -> SentValue? {
         guard let bearer = mainBearer, bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true else {
             bondedPeerIfAny?.valueIsDue(of: characteristic, self)
             return nil
         }
+        if kind == .notification, bearer.notifyAtOnce(value, of: characteristic) { return .atOnce }
         let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         let message = ValueCall(value, of: characteristic, operation, on: bearer)
         let isBehind = kind == .notification ? bearer.core.isCongested : bearer.core.isConfirmationDue
@@ -355,7 +363,7 @@ final class Link {
         } else {
             bearer.submit(message, as: kind)
         }
-        return message.call
+        return .pending(message.call)
     }
 
     /// Records how a value for all subscribers has ended.

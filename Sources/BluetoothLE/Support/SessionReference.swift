@@ -46,6 +46,9 @@ package struct SessionReference<Component>: Sendable {
         session.loop.execute { [component] in body(component.value) }
     }
 
+    /// The component for a caller on the loop, who saves the change to the session and back; nil on any other thread.
+    var valueIfCurrent: Component? { component.valueIfCurrent }
+
     /// The component; traps on any other thread than the loop's.
     var value: Component { component.value }
 }

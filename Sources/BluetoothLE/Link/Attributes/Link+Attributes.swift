@@ -149,6 +149,15 @@ extension Link {
         }
     }
 
+    /// Sends a Write Command without waiting, as most are sent; false when it must wait, or be refused.
+    func commandAtOnce(_ value: [UInt8], to attribute: some RemoteAttribute) -> Bool {
+        let handle = attribute.attributeHandle
+        guard !Task.isCancelled, databaseIfAny?.isCertain(of: handle, attribute.attributeType) != false else {
+            return false
+        }
+        return mainBearer?.sendAtOnce(value, to: handle) == true
+    }
+
     nonisolated(nonsending) func writeCommand(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration?
     ) async throws(BluetoothError) {
@@ -156,8 +165,7 @@ extension Link {
         let timeout =
             try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write command", timeout: timeout)
             ?? timeout
-        // Most commands are sent at once, so the set-up for waiting and failing comes later.
-        if !Task.isCancelled, let mainBearer, mainBearer.sendAtOnce(value, to: handle) { return }
+        if commandAtOnce(value, to: attribute) { return }
         let operation = BluetoothError.Operation("write command", peer: peer, attribute: handle)
         let bearer = try bearer(for: operation)
         guard value.count <= maximumCommandLength else {

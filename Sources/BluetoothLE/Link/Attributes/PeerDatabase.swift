@@ -180,6 +180,11 @@ final class PeerDatabase {
     /// Returns whether an attribute may have changed since its discovery.
     func isStale(_ handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool { state.isStale(handle, type) }
 
+    /// Returns whether an attribute is used as it was discovered, without another look.
+    func isCertain(of handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool {
+        !state.isStale(handle, type) && state.unconfirmedType(of: handle, type) == nil
+    }
+
     /// Ends the streams of changes, as the link has ended.
     func finish(_ reason: BluetoothError) { state.changes.finish(reason) }
 

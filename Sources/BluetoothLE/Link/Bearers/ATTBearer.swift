@@ -255,6 +255,16 @@ extension ATTBearer {
         set { core.server.client = newValue }
     }
 
+    /// Sends a notification ahead of the queue; false when it must be queued, which also finds why it must not be sent.
+    func notifyAtOnce(_ value: [UInt8], of characteristic: AttributeHandle) -> Bool {
+        guard core.isIdle else { return false }
+        updateSecurity()
+        let isEncoded = localServer.withDatabase {
+            core.encodeNotification(value.span.bytes, of: characteristic, database: $0, into: &writer)
+        }
+        return isEncoded && send()
+    }
+
     /// Enqueues a notification or indication of a local value, and sends it if possible.
     func submit(_ update: any ValueUpdate, as kind: ClientCharacteristicConfiguration) {
         if kind == .notification { core.notify(update) } else { core.indicate(update) }

@@ -11,36 +11,51 @@ public struct ValueDelivery: Sendable {
     public let result: Result<Void, BluetoothError>
 }
 
+/// The sending of a value that a link has not taken at once.
+private struct WaitingDelivery {
+    let index: Int
+    let link: Link
+    let kind: ClientCharacteristicConfiguration
+    let call: Promise<Void, BluetoothError>
+}
+
 extension LinkRegistry {
     /// Sends a value to every subscriber once: of both kinds, an indication to those that have asked for indications.
     nonisolated(nonsending) func broadcast(
         _ value: [UInt8], of characteristic: AttributeHandle, as kinds: ClientCharacteristicConfiguration,
         timeout: Duration?, on loop: EventLoop
     ) async -> [ValueDelivery] {
-        typealias Sent = (
-            connection: Connection, kind: ClientCharacteristicConfiguration, call: Promise<Void, BluetoothError>
-        )
         // All values are sent before the first outcome is awaited.
-        let sent: [Sent] = all.compactMap { link in
-            guard let connection = link.connection else { return nil }
+        var deliveries: [ValueDelivery] = []
+        deliveries.reserveCapacity(count)
+        var waiting: [WaitingDelivery] = []
+        var isAnyTrusted = false
+        for link in links {
+            guard let connection = link.connection else { continue }
             var kind = kinds
             if kinds == [.notification, .indication] {
                 let isIndicated = link.peerConfiguration(of: characteristic).contains(.indication)
                 kind = isIndicated ? .indication : .notification
             }
-            return link.beginSending(value, of: characteristic, as: kind).map { (connection, kind, $0) }
+            guard let sent = link.beginSending(value, of: characteristic, as: kind) else { continue }
+            if !link.patience.isOnTrial { isAnyTrusted = true }
+            switch sent {
+            case .atOnce: link.recordDelivery(nil, isSpared: false)
+            case .pending(let call):
+                waiting.append(WaitingDelivery(index: deliveries.count, link: link, kind: kind, call: call))
+            }
+            deliveries.append(ValueDelivery(connection: connection, result: .success(())))
         }
+        guard !waiting.isEmpty else { return deliveries }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         // Links on trial come last, so that they have the time that the others take anyway.
-        let trusted = sent.indices.filter { !sent[$0].connection.core.value.patience.isOnTrial }
-        let onTrial = sent.indices.filter { sent[$0].connection.core.value.patience.isOnTrial }
-        var failures = [BluetoothError?](repeating: nil, count: sent.count)
+        let onTrial = waiting.filter(\.link.patience.isOnTrial)
+        waiting.removeAll(where: \.link.patience.isOnTrial)
         // One wait for all that are on trial, which begins when the others have taken the value.
         var trialEnd: KernelInstant?
-        for index in trusted + onTrial {
-            let (connection, kind, call) = sent[index]
-            let link = connection.core.value
-            let isSpared = kind == .notification && !trusted.isEmpty && link.patience.isOnTrial
+        for delivery in waiting + onTrial {
+            let (link, call) = (delivery.link, delivery.call)
+            let isSpared = delivery.kind == .notification && isAnyTrusted && link.patience.isOnTrial
             // A completed call needs no timer.
             var remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
             if isSpared, !call.isResolved {
@@ -49,18 +64,21 @@ extension LinkRegistry {
                 let rest = max(loop.now.duration(to: end), .zero)
                 remaining = min(remaining ?? rest, rest)
             }
-            let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
+            let operation = BluetoothError.Operation(sending: delivery.kind, to: link.peer, of: characteristic)
+            var failure: BluetoothError?
             do throws(BluetoothError) {
                 try await call.value(operation, timeout: remaining, on: loop)
             } catch {
-                failures[index] = error
+                failure = error
             }
-            link.recordDelivery(failures[index], isSpared: isSpared)
-            if isSpared, failures[index]?.code == .timedOut { failures[index] = .linkIsBehind(operation) }
+            link.recordDelivery(failure, isSpared: isSpared)
+            if isSpared, failure?.code == .timedOut { failure = .linkIsBehind(operation) }
+            if let failure {
+                let connection = deliveries[delivery.index].connection
+                deliveries[delivery.index] = ValueDelivery(connection: connection, result: .failure(failure))
+            }
         }
-        return zip(sent, failures).map { sent, failure in
-            ValueDelivery(connection: sent.connection, result: failure.map { .failure($0) } ?? .success(()))
-        }
+        return deliveries
     }
 
     /// The number of devices that have subscribed to a characteristic, on links with the security that its values require.

@@ -9,10 +9,16 @@ import Logging
 extension Link {
     // MARK: Sending values
 
+    /// Sends a notification without waiting, as most are sent; false when it must wait, or be refused.
+    func notifyAtOnce(_ value: [UInt8], of characteristic: AttributeHandle) -> Bool {
+        !Task.isCancelled && mainBearer?.notifyAtOnce(value, of: characteristic) == true
+    }
+
     nonisolated(nonsending) func send(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
         timeout: Duration?
     ) async throws(BluetoothError) {
+        if kind == .notification, notifyAtOnce(value, of: characteristic) { return }
         let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         let bearer = try bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
