@@ -89,7 +89,7 @@ public struct BloodPressureContext: Hashable, Sendable {
 }
 
 /// The circumstances of a blood pressure measurement.
-public struct BloodPressureStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct BloodPressureStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -109,19 +109,15 @@ public struct BloodPressureStatus: OptionSet, Hashable, Sendable, CustomStringCo
     /// The device is in an improper position.
     public static let improperPosition = Self(rawValue: 1 << 5)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "body movement", "loose cuff", "irregular pulse", "pulse rate above its range",
-                "pulse rate below its range", "improper position",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "body movement", "loose cuff", "irregular pulse", "pulse rate above its range", "pulse rate below its range",
+        "improper position",
+    ]
 }
 
 /// What a blood pressure monitor detects (Blood Pressure Service §3.4).
-public struct BloodPressureFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct BloodPressureFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -141,15 +137,11 @@ public struct BloodPressureFeature: OptionSet, Hashable, Sendable, CustomStringC
     /// Bonds with several devices.
     public static let multipleBonds = Self(rawValue: 1 << 5)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "body movement detection", "cuff fit detection", "irregular pulse detection",
-                "pulse rate range detection", "position detection", "multiple bonds",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "body movement detection", "cuff fit detection", "irregular pulse detection", "pulse rate range detection",
+        "position detection", "multiple bonds",
+    ]
 }
 
 extension Characteristic where Value == BloodPressureMeasurement {

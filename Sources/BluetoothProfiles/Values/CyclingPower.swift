@@ -202,7 +202,7 @@ public struct CyclingPowerVector: Hashable, Sendable {
 }
 
 /// The features of a cycling power sensor (Cycling Power Feature).
-public struct CyclingPowerFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct CyclingPowerFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits of the value.
     public let rawValue: UInt32
 
@@ -254,16 +254,14 @@ public struct CyclingPowerFeature: OptionSet, Hashable, Sendable, CustomStringCo
     /// The sensor is one of several on a bicycle.
     public static let distributed = Self(rawValue: 1 << 21)
 
-    private static let names = [
+    /// The names of the features.
+    static let names = [
         "pedal balance", "accumulated torque", "wheel revolutions", "crank revolutions", "extreme magnitudes",
         "extreme angles", "dead spot angles", "accumulated energy", "offset compensation indicator",
         "offset compensation", "content masking", "multiple sensor locations", "crank length", "chain length",
         "chain weight", "span length", "measures torque", "direction", "factory calibration date",
         "enhanced offset compensation", "not distributed", "distributed",
     ]
-
-    /// The names of the features.
-    public var description: String { listed(rawValue, Self.names) }
 }
 
 /// A message of the Cycling Power Control Point.

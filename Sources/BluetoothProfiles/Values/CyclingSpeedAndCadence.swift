@@ -35,7 +35,7 @@ public struct CSCMeasurement: Hashable, Sendable {
 }
 
 /// The features of a cycling speed and cadence sensor (CSC Feature).
-public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits of the value.
     public let rawValue: UInt16
 
@@ -50,9 +50,7 @@ public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible
     public static let multipleSensorLocations = Self(rawValue: 1 << 2)
 
     /// The names of the features.
-    public var description: String {
-        listed(rawValue, ["wheel revolutions", "crank revolutions", "multiple sensor locations"])
-    }
+    static let names = ["wheel revolutions", "crank revolutions", "multiple sensor locations"]
 }
 
 extension Characteristic where Value == CSCMeasurement {

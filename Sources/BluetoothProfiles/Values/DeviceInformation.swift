@@ -24,7 +24,7 @@ public struct SystemID: Hashable, Sendable {
 /// A PnP ID: the vendor, the product and its version (Device Information Service §3.9).
 public struct PnPID: Hashable, Sendable {
     /// The registry of the vendor's identifier. An open set: switch with a default.
-    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
         /// The assigned value.
         public var rawValue: UInt8
 
@@ -36,8 +36,9 @@ public struct PnPID: Hashable, Sendable {
         /// The vendor identifiers of the USB Implementers Forum.
         public static let usb = Self(rawValue: 2)
 
-        /// The name of the registry.
-        public var description: String { name(of: rawValue, in: ["Bluetooth SIG", "USB"], from: 1) }
+        /// The names of the registrys.
+        static let names = ["Bluetooth SIG", "USB"]
+        static let firstName = 1
     }
 
     /// The registry of ``vendor``.

@@ -122,7 +122,7 @@ public struct GlucoseSample: Hashable, Sendable {
 }
 
 /// What the sensor of a glucose meter reports.
-public struct GlucoseSensorStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct GlucoseSensorStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -154,20 +154,16 @@ public struct GlucoseSensorStatus: OptionSet, Hashable, Sendable, CustomStringCo
     /// The clock may be wrong.
     public static let timeFault = Self(rawValue: 1 << 11)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "battery low", "sensor malfunction", "insufficient sample", "strip insertion error",
-                "strip type error", "result too high", "result too low", "temperature too high",
-                "temperature too low", "read interrupted", "general fault", "time fault",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "battery low", "sensor malfunction", "insufficient sample", "strip insertion error", "strip type error",
+        "result too high", "result too low", "temperature too high", "temperature too low", "read interrupted",
+        "general fault", "time fault",
+    ]
 }
 
 /// What a glucose meter detects (Glucose Service §3.3).
-public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -197,16 +193,11 @@ public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvert
     /// Bonds with several devices.
     public static let multipleBonds = Self(rawValue: 1 << 10)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "low battery detection", "malfunction detection", "sample size", "strip insertion error",
-                "strip type error", "result high-low", "temperature high-low", "read interrupt",
-                "general fault", "time fault", "multiple bonds",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "low battery detection", "malfunction detection", "sample size", "strip insertion error", "strip type error",
+        "result high-low", "temperature high-low", "read interrupt", "general fault", "time fault", "multiple bonds",
+    ]
 }
 
 extension Characteristic where Value == GlucoseMeasurement {

@@ -38,7 +38,7 @@ public struct TemperatureMeasurement: Hashable, Sendable {
 }
 
 /// The place of a temperature on the body (Health Thermometer Service §3.2). An open set: switch with a default.
-public struct TemperatureType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct TemperatureType: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The assigned value.
     public var rawValue: UInt8
 
@@ -64,14 +64,11 @@ public struct TemperatureType: RawRepresentable, Hashable, Sendable, CustomStrin
     /// The tympanum, the ear drum.
     public static let tympanum = Self(rawValue: 9)
 
-    /// The place, such as `mouth`.
-    public var description: String {
-        name(
-            of: rawValue,
-            in: [
-                "armpit", "body", "ear", "finger", "gastro-intestinal tract", "mouth", "rectum", "toe", "tympanum",
-            ], from: 1)
-    }
+    /// The names of the places.
+    static let names = [
+        "armpit", "body", "ear", "finger", "gastro-intestinal tract", "mouth", "rectum", "toe", "tympanum",
+    ]
+    static let firstName = 1
 }
 
 extension Characteristic where Value == TemperatureMeasurement {

@@ -38,7 +38,7 @@ public struct HeartRateMeasurement: Hashable, Sendable {
 }
 
 /// The place where a sensor is worn (Heart Rate Service §3.2). An open set: switch with a default.
-public struct BodySensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct BodySensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The assigned value.
     public var rawValue: UInt8
 
@@ -60,10 +60,8 @@ public struct BodySensorLocation: RawRepresentable, Hashable, Sendable, CustomSt
     /// The foot.
     public static let foot = Self(rawValue: 6)
 
-    /// The place, such as `wrist`.
-    public var description: String {
-        name(of: rawValue, in: ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"])
-    }
+    /// The names of the places.
+    static let names = ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"]
 }
 
 /// A command to a heart rate sensor (Heart Rate Service §3.3). An open set: switch with a default.

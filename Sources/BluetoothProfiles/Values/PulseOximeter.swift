@@ -86,7 +86,7 @@ public struct PulseOximeterContinuous: Hashable, Sendable {
 }
 
 /// The status of a pulse oximeter's measurement.
-public struct PulseOximeterStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct PulseOximeterStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -116,18 +116,16 @@ public struct PulseOximeterStatus: OptionSet, Hashable, Sendable, CustomStringCo
     /// Invalid.
     public static let invalid = Self(rawValue: 1 << 15)
 
-    private static let names = [
+    /// The names of the bits.
+    static let names = [
         "ongoing", "early estimate", "validated", "fully qualified", "stored", "demonstration", "testing",
-        "calibrating",
-        "unavailable", "questionable", "invalid",
+        "calibrating", "unavailable", "questionable", "invalid",
     ]
-
-    /// The names of the set bits.
-    public var description: String { listed(rawValue, Self.names, from: 5) }
+    static let firstName = 5
 }
 
 /// The status of a pulse oximeter and its sensor.
-public struct PulseOximeterDeviceStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct PulseOximeterDeviceStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits, 24 of them.
     public var rawValue: UInt32
 
@@ -167,16 +165,13 @@ public struct PulseOximeterDeviceStatus: OptionSet, Hashable, Sendable, CustomSt
     /// The sensor is disconnected from the device.
     public static let sensorDisconnected = Self(rawValue: 1 << 15)
 
-    private static let names = [
+    /// The names of the bits.
+    static let names = [
         "extended display update", "equipment malfunction", "signal processing irregularity", "inadequate signal",
         "poor signal", "low perfusion", "erratic signal", "nonpulsatile signal", "questionable pulse",
-        "signal analysis",
-        "sensor interference", "sensor unconnected", "unknown sensor", "sensor displaced", "sensor malfunction",
-        "sensor disconnected",
+        "signal analysis", "sensor interference", "sensor unconnected", "unknown sensor", "sensor displaced",
+        "sensor malfunction", "sensor disconnected",
     ]
-
-    /// The names of the set bits.
-    public var description: String { listed(rawValue, Self.names) }
 }
 
 /// PLX Features: what a pulse oximeter supports (Pulse Oximeter Service §3.3).

@@ -31,7 +31,7 @@ public struct RSCMeasurement: Hashable, Sendable {
 }
 
 /// The features of a running speed and cadence sensor (RSC Feature).
-public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits of the value.
     public let rawValue: UInt16
 
@@ -50,13 +50,9 @@ public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible
     public static let multipleSensorLocations = Self(rawValue: 1 << 4)
 
     /// The names of the features.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "stride length", "total distance", "walking or running", "calibration", "multiple sensor locations",
-            ])
-    }
+    static let names = [
+        "stride length", "total distance", "walking or running", "calibration", "multiple sensor locations",
+    ]
 }
 
 extension Characteristic where Value == RSCMeasurement {

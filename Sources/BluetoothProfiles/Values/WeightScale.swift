@@ -74,7 +74,7 @@ public struct WeightScaleFeature: OptionSet, Hashable, Sendable, CustomStringCon
 
     /// The names of the features, and the resolutions.
     public var description: String {
-        let names = listed(rawValue & 7, ["time", "multiple users", "BMI"])
+        let names = listed(rawValue & 7, names: [0: "time", 1: "multiple users", 2: "BMI"])
         let steps = [weightResolution.map { "steps of \($0) kg" }, heightResolution.map { "steps of \($0) m" }]
         return ([names] + steps).compactMap { $0 }.joined(separator: ", ")
     }
