@@ -17,6 +17,8 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
         public init(maximum: Double, minimum: Double) {
             (self.maximum, self.minimum) = (maximum, minimum)
         }
+
+        fileprivate static let zero = Extremes(maximum: 0, minimum: 0)
     }
 
     /// The part of one pedal in the power.
@@ -83,15 +85,13 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
     ///   - earlier: the measurement before.
     ///   - circumference: the way of one revolution in metres; 2.096 for a wheel of 700C × 23.
     public func speed(since earlier: CyclingPowerMeasurement, circumference: Double) -> Double? {
-        guard let wheel, let before = earlier.wheel else { return nil }
-        return wheel.rate(since: before, of: .wheel, clock: 32).map { $0 * circumference }
+        wheel?.rate(since: earlier.wheel, of: .wheel, clock: 32).map { $0 * circumference }
     }
 
     /// The revolutions of the crank in a minute since an earlier measurement, which is less than 64 s old; nil if it has not
     /// turned since then.
     public func cadence(since earlier: CyclingPowerMeasurement) -> Double? {
-        guard let crank, let before = earlier.crank else { return nil }
-        return crank.rate(since: before, of: .crank, clock: 64).map { $0 * 60 }
+        crank?.rate(since: earlier.crank, of: .crank, clock: 64).map { $0 * 60 }
     }
 }
 
@@ -99,41 +99,34 @@ extension CyclingPowerMeasurement {
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 2)
         try fields.number(nil, &value.power, .i16, unit: "W")
-        if fields.isPresent(flag: 0, value.balance != nil) {
-            var balance = value.balance ?? PedalBalance(percent: 0)
+        try fields.group(&value.balance, flag: 0, initial: PedalBalance(percent: 0)) {
+            (balance, fields) throws(MalformedValue) in
             try fields.number("balance", &balance.percent, .u8, .times(5, ten: -1), unit: "%")
             fields.flag(1, &balance.isLeft)
-            value.balance = balance
         }
-        if fields.isPresent(flag: 2, value.accumulatedTorque != nil) {
-            var torque = value.accumulatedTorque ?? AccumulatedTorque(newtonMeters: 0)
+        try fields.group(&value.accumulatedTorque, flag: 2, initial: AccumulatedTorque(newtonMeters: 0)) {
+            (torque, fields) throws(MalformedValue) in
             try fields.number("torque", &torque.newtonMeters, .u16, .over(32), unit: "N·m")
             fields.flag(3, &torque.isAtCrank)
-            value.accumulatedTorque = torque
         }
         try fields.revolutions(.wheel, &value.wheel, ticks: 2048, flag: 4)
         try fields.revolutions(.crank, &value.crank, ticks: 1024, flag: 5)
-        if fields.isPresent(flag: 6, value.forces != nil) {
-            var forces = value.forces ?? Extremes(maximum: 0, minimum: 0)
+        try fields.group(&value.forces, flag: 6, initial: .zero) { (forces, fields) throws(MalformedValue) in
             try fields.number("greatest force", &forces.maximum, .i16, unit: "N")
             try fields.number("least force", &forces.minimum, .i16, unit: "N")
-            value.forces = forces
         }
-        if fields.isPresent(flag: 7, value.torques != nil) {
-            var torques = value.torques ?? Extremes(maximum: 0, minimum: 0)
+        try fields.group(&value.torques, flag: 7, initial: .zero) { (torques, fields) throws(MalformedValue) in
             try fields.number("greatest torque", &torques.maximum, .i16, .over(32), unit: "N·m")
             try fields.number("least torque", &torques.minimum, .i16, .over(32), unit: "N·m")
-            value.torques = torques
         }
-        if fields.isPresent(flag: 8, value.angles != nil) {
-            let angles = value.angles ?? Extremes(maximum: 0, minimum: 0)
+        try fields.group(&value.angles, flag: 8, initial: .zero) { (angles, fields) throws(MalformedValue) in
             guard let maximum = UInt32(exactly: angles.maximum.rounded()), maximum < 0x1000,
                 let minimum = UInt32(exactly: angles.minimum.rounded()), minimum < 0x1000
             else { throw MalformedValue("angles", "\(angles.minimum)° to \(angles.maximum)° are out of range") }
             // Two numbers of 12 bits: the larger angle is the low one.
             var bits = maximum | minimum << 12
             try fields.identifier("angles", &bits, byteCount: 3)
-            value.angles = Extremes(maximum: Double(bits & 0xFFF), minimum: Double(bits >> 12))
+            angles = Extremes(maximum: Double(bits & 0xFFF), minimum: Double(bits >> 12))
         }
         try fields.number("top dead spot", &value.topDeadSpotAngle, .u16, unit: "°", flag: 9)
         try fields.number("bottom dead spot", &value.bottomDeadSpotAngle, .u16, unit: "°", flag: 10)
@@ -184,15 +177,11 @@ public struct CyclingPowerVector: Hashable, Sendable {
             fields.isPresent(flag: 2, value.forces != nil), fields.isPresent(flag: 3, value.torques != nil)
         )
         guard !hasForces || !hasTorques else { throw MalformedValue("flags", "forces and torques at once") }
-        if hasForces {
-            var forces = value.forces ?? []
+        try fields.group(&value.forces, flag: 2, initial: []) { (forces, fields) throws(MalformedValue) in
             try fields.numbers("force", &forces, .i16, unit: "N")
-            value.forces = forces
         }
-        if hasTorques {
-            var torques = value.torques ?? []
+        try fields.group(&value.torques, flag: 3, initial: []) { (torques, fields) throws(MalformedValue) in
             try fields.numbers("torque", &torques, .i16, .over(32), unit: "N·m")
-            value.torques = torques
         }
         var (low, high) = (value.direction.rawValue & 1 == 1, value.direction.rawValue & 2 == 2)
         fields.flag(4, &low)

@@ -22,15 +22,13 @@ public struct CSCMeasurement: Hashable, Sendable {
     ///   - earlier: the measurement before.
     ///   - circumference: the way of one revolution in metres; 2.096 for a wheel of 700C × 23.
     public func speed(since earlier: CSCMeasurement, circumference: Double) -> Double? {
-        guard let wheel, let before = earlier.wheel else { return nil }
-        return wheel.rate(since: before, of: .wheel, clock: 64).map { $0 * circumference }
+        wheel?.rate(since: earlier.wheel, of: .wheel, clock: 64).map { $0 * circumference }
     }
 
     /// The revolutions of the crank in a minute since an earlier measurement, which is less than 64 s old; nil if it has not
     /// turned since then.
     public func cadence(since earlier: CSCMeasurement) -> Double? {
-        guard let crank, let before = earlier.crank else { return nil }
-        return crank.rate(since: before, of: .crank, clock: 64).map { $0 * 60 }
+        crank?.rate(since: earlier.crank, of: .crank, clock: 64).map { $0 * 60 }
     }
 }
 

@@ -28,10 +28,9 @@ public struct GlucoseMeasurement: Hashable, Sendable {
         try fields.number("sequence", &value.sequenceNumber, .u16)
         try fields.dateTime("at", &value.baseTime)
         try fields.number("offset", &value.timeOffset, .i16, unit: "min", flag: 0)
-        if fields.isPresent(flag: 1, value.sample != nil) {
-            var sample = value.sample ?? GlucoseSample(0, fluid: .undeterminedWholeBlood, location: .notAvailable)
+        let unknown = GlucoseSample(0, fluid: .undeterminedWholeBlood, location: .notAvailable)
+        try fields.group(&value.sample, flag: 1, initial: unknown) { (sample, fields) throws(MalformedValue) in
             try sample.code(&fields)
-            value.sample = sample
         }
         try fields.code("status", &value.status, flag: 3)
         fields.flag(4, &value.isContextFollowing, name: "context follows")

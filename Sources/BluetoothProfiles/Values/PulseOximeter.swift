@@ -17,14 +17,7 @@ public struct PulseOximetry: Hashable, Sendable {
         try fields.number("pulse" + suffix, &pulseRate, .sfloat, unit: "beats/min")
     }
 
-    static func code(
-        _ value: inout Self?, _ suffix: String, flag: Int, _ fields: inout FieldCoder
-    ) throws(MalformedValue) {
-        guard fields.isPresent(flag: flag, value != nil) else { return value = nil }
-        var pair = value ?? PulseOximetry(saturation: 0, pulseRate: 0)
-        try pair.code(suffix, &fields)
-        value = pair
-    }
+    fileprivate static let zero = PulseOximetry(saturation: 0, pulseRate: 0)
 }
 
 /// A PLX Spot-Check Measurement: one result of a pulse oximeter (Pulse Oximeter Service §3.1); nil is not sent.
@@ -77,8 +70,12 @@ public struct PulseOximeterContinuous: Hashable, Sendable {
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         try value.normal.code("", &fields)
-        try PulseOximetry.code(&value.fast, " fast", flag: 0, &fields)
-        try PulseOximetry.code(&value.slow, " slow", flag: 1, &fields)
+        try fields.group(&value.fast, flag: 0, initial: .zero) { (pair, fields) throws(MalformedValue) in
+            try pair.code(" fast", &fields)
+        }
+        try fields.group(&value.slow, flag: 1, initial: .zero) { (pair, fields) throws(MalformedValue) in
+            try pair.code(" slow", &fields)
+        }
         try fields.code("status", &value.status, flag: 2)
         try fields.code("device status", &value.deviceStatus, flag: 3, byteCount: 3)
         try fields.number("pulse amplitude", &value.pulseAmplitudeIndex, .sfloat, unit: "%", flag: 4)
@@ -213,8 +210,7 @@ extension Characteristic where Value == PulseOximeterSpotCheck {
     /// PLX Spot-Check Measurement, which is indicated.
     public static var plxSpotCheckMeasurement: Self {
         Self(
-            .plxSpotCheckMeasurement, in: .pulseOximeter, properties: .indicate,
-            initial: Value(PulseOximetry(saturation: 0, pulseRate: 0)),
+            .plxSpotCheckMeasurement, in: .pulseOximeter, properties: .indicate, initial: Value(.zero),
             fields: Value.code)
     }
 }
@@ -223,8 +219,7 @@ extension Characteristic where Value == PulseOximeterContinuous {
     /// PLX Continuous Measurement, which is notified about once a second.
     public static var plxContinuousMeasurement: Self {
         Self(
-            .plxContinuousMeasurement, in: .pulseOximeter, properties: .notify,
-            initial: Value(normal: PulseOximetry(saturation: 0, pulseRate: 0)),
+            .plxContinuousMeasurement, in: .pulseOximeter, properties: .notify, initial: Value(normal: .zero),
             fields: Value.code)
     }
 }
