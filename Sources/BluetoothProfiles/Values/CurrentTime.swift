@@ -249,11 +249,3 @@ extension Characteristic where Value == ReferenceTimeInformation {
         }
     }
 }
-
-extension TypedCharacteristics {
-    static var time: [any TypedCharacteristic] {
-        [
-            Characteristic.currentTime, Characteristic.localTimeInformation, Characteristic.referenceTimeInformation,
-        ]
-    }
-}

@@ -361,13 +361,3 @@ extension Characteristic where Value == CyclingPowerControlPoint {
     /// Cycling Power Control Point: see `Connection.perform(_:on:timeout:)`.
     public static var cyclingPowerControlPoint: Self { .controlPoint(.cyclingPowerControlPoint, in: .cyclingPower) }
 }
-
-extension TypedCharacteristics {
-    static var cycling: [any TypedCharacteristic] {
-        [
-            Characteristic.cscMeasurement, Characteristic.cscFeature, Characteristic.cyclingSensorLocation,
-            Characteristic.cyclingPowerMeasurement, Characteristic.cyclingPowerVector,
-            Characteristic.cyclingPowerFeature,
-        ]
-    }
-}

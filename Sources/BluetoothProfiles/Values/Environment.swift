@@ -292,23 +292,3 @@ extension FieldCoder {
         }
     }
 }
-
-extension TypedCharacteristics {
-    static var environment: [any TypedCharacteristic] {
-        [
-            Characteristic.temperature, Characteristic.dewPoint, Characteristic.heatIndex, Characteristic.windChill,
-            Characteristic.apparentWindDirection, Characteristic.apparentWindSpeed, Characteristic.elevation,
-            Characteristic.gustFactor, Characteristic.irradiance, Characteristic.magneticDeclination,
-            Characteristic.pressure, Characteristic.trueWindDirection, Characteristic.trueWindSpeed,
-            Characteristic.ammoniaConcentration, Characteristic.carbonMonoxideConcentration,
-            Characteristic.methaneConcentration, Characteristic.nitrogenDioxideConcentration,
-            Characteristic.nonMethaneVOCConcentration, Characteristic.ozoneConcentration,
-            Characteristic.pm1Concentration, Characteristic.pm2_5Concentration, Characteristic.pm10Concentration,
-            Characteristic.sulfurDioxideConcentration, Characteristic.sulfurHexafluorideConcentration,
-            Characteristic.humidity, Characteristic.pollenConcentration, Characteristic.rainfall,
-            Characteristic.uvIndex, Characteristic.co2Concentration, Characteristic.vocConcentration,
-            Characteristic.magneticFluxDensity2D, Characteristic.magneticFluxDensity3D,
-            Characteristic.barometricPressureTrend, Characteristic.descriptorValueChanged,
-        ]
-    }
-}

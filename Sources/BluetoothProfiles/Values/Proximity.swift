@@ -41,9 +41,3 @@ extension Characteristic where Value == Int {
         }
     }
 }
-
-extension TypedCharacteristics {
-    static var proximity: [any TypedCharacteristic] {
-        [Characteristic.alertLevel, Characteristic.txPowerLevel]
-    }
-}

@@ -85,9 +85,3 @@ extension Characteristic where Value == SCControlPoint {
     /// `Connection.perform(_:on:timeout:)`.
     public static var runningControlPoint: Self { .controlPoint(.scControlPoint, in: .runningSpeedAndCadence) }
 }
-
-extension TypedCharacteristics {
-    static var running: [any TypedCharacteristic] {
-        [Characteristic.rscMeasurement, Characteristic.rscFeature]
-    }
-}
