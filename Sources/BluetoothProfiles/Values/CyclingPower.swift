@@ -5,7 +5,7 @@ import BluetoothPrimitives
 /// A measurement of a cycling power sensor (Cycling Power Measurement).
 ///
 /// Angles are those of the crank: 0° is up, 90° points to the front wheel.
-public struct CyclingPowerMeasurement: Hashable, Sendable {
+public struct CyclingPowerMeasurement: Hashable, Sendable, FieldValue {
     /// The smallest and the largest value of a revolution.
     public struct Extremes: Hashable, Sendable {
         /// The largest value.
@@ -96,6 +96,8 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
 }
 
 extension CyclingPowerMeasurement {
+    static let initial = Self(power: 0)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 2)
         try fields.number(nil, &value.power, .i16, unit: "W")
@@ -136,7 +138,7 @@ extension CyclingPowerMeasurement {
 }
 
 /// Forces or torques along a revolution of the crank (Cycling Power Vector).
-public struct CyclingPowerVector: Hashable, Sendable {
+public struct CyclingPowerVector: Hashable, Sendable, FieldValue {
     /// The direction of the magnitudes.
     public enum Direction: UInt8, Hashable, Sendable {
         /// Unknown.
@@ -168,6 +170,8 @@ public struct CyclingPowerVector: Hashable, Sendable {
         (self.crank, self.firstAngle, self.direction) = (crank, firstAngle, direction)
         (self.forces, self.torques) = (forces, torques)
     }
+
+    static let initial = Self()
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -339,17 +343,13 @@ extension ControlPointProcedure where Message == CyclingPowerControlPoint, Resul
 extension Characteristic where Value == CyclingPowerMeasurement {
     /// Cycling Power Measurement.
     public static var cyclingPowerMeasurement: Self {
-        Self(
-            .cyclingPowerMeasurement, in: .cyclingPower, properties: .notify,
-            initial: Value(power: 0), fields: Value.code)
+        Self(.cyclingPowerMeasurement, in: .cyclingPower, properties: .notify)
     }
 }
 
 extension Characteristic where Value == CyclingPowerVector {
     /// Cycling Power Vector: forces or torques along a revolution.
-    public static var cyclingPowerVector: Self {
-        Self(0x2A64, in: .cyclingPower, properties: .notify, initial: Value(), fields: Value.code)
-    }
+    public static var cyclingPowerVector: Self { Self(0x2A64, in: .cyclingPower, properties: .notify) }
 }
 
 extension Characteristic where Value == CyclingPowerFeature {

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 // Glucose Service 1.0.
 
 /// A Glucose Measurement: a record of a glucose meter (Glucose Service §3.1).
-public struct GlucoseMeasurement: Hashable, Sendable {
+public struct GlucoseMeasurement: Hashable, Sendable, FieldValue {
     /// The number of the record, 0 to 65,535.
     public var sequenceNumber: Int
     /// The time of the measurement by the clock as it was first set.
@@ -22,6 +22,8 @@ public struct GlucoseMeasurement: Hashable, Sendable {
     public init(sequenceNumber: Int, baseTime: DateTime, sample: GlucoseSample? = nil) {
         (self.sequenceNumber, self.baseTime, self.sample) = (sequenceNumber, baseTime, sample)
     }
+
+    static let initial = Self(sequenceNumber: 0, baseTime: DateTime())
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -201,11 +203,7 @@ public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvert
 
 extension Characteristic where Value == GlucoseMeasurement {
     /// Glucose Measurement: the records, each notified once it is requested by the ``recordAccessControlPoint``.
-    public static var glucoseMeasurement: Self {
-        Self(
-            .glucoseMeasurement, in: .glucose, properties: .notify,
-            initial: Value(sequenceNumber: 0, baseTime: DateTime()), fields: Value.code)
-    }
+    public static var glucoseMeasurement: Self { Self(.glucoseMeasurement, in: .glucose, properties: .notify) }
 }
 
 extension Characteristic where Value == GlucoseFeature {

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 // Health Thermometer Service 1.0.
 
 /// A Temperature Measurement of a body, also an intermediate one (Health Thermometer Service §3.1, §3.3).
-public struct TemperatureMeasurement: Hashable, Sendable {
+public struct TemperatureMeasurement: Hashable, Sendable, FieldValue {
     /// The unit of a measurement.
     public enum Unit: Hashable, Sendable {
         /// Degrees Celsius.
@@ -27,6 +27,8 @@ public struct TemperatureMeasurement: Hashable, Sendable {
 
     /// The temperature in degrees Celsius.
     public var celsius: Double { unit == .celsius ? value : (value - 32) / 1.8 }
+
+    static let initial = Self(0)
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -79,9 +81,7 @@ extension Characteristic where Value == TemperatureMeasurement {
     public static var intermediateTemperature: Self { measurement(.intermediateTemperature, .notify) }
 
     private static func measurement(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> Self {
-        Self(
-            uuid, in: .healthThermometer, properties: properties, initial: Value(0),
-            fields: Value.code)
+        Self(uuid, in: .healthThermometer, properties: properties)
     }
 }
 

@@ -21,7 +21,7 @@ public struct PulseOximetry: Hashable, Sendable {
 }
 
 /// A PLX Spot-Check Measurement: one result of a pulse oximeter (Pulse Oximeter Service §3.1); nil is not sent.
-public struct PulseOximeterSpotCheck: Hashable, Sendable {
+public struct PulseOximeterSpotCheck: Hashable, Sendable, FieldValue {
     /// The result.
     public var value: PulseOximetry
     /// The time of the measurement.
@@ -38,6 +38,8 @@ public struct PulseOximeterSpotCheck: Hashable, Sendable {
     /// A result.
     public init(_ value: PulseOximetry) { self.value = value }
 
+    static let initial = Self(.zero)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         try value.value.code("", &fields)
@@ -50,7 +52,7 @@ public struct PulseOximeterSpotCheck: Hashable, Sendable {
 }
 
 /// A PLX Continuous Measurement of a pulse oximeter (Pulse Oximeter Service §3.2); nil is not sent.
-public struct PulseOximeterContinuous: Hashable, Sendable {
+public struct PulseOximeterContinuous: Hashable, Sendable, FieldValue {
     /// The values with the normal averaging.
     public var normal: PulseOximetry
     /// The values with fast averaging.
@@ -66,6 +68,8 @@ public struct PulseOximeterContinuous: Hashable, Sendable {
 
     /// A measurement of these values.
     public init(normal: PulseOximetry) { self.normal = normal }
+
+    static let initial = Self(normal: .zero)
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -172,7 +176,7 @@ public struct PulseOximeterDeviceStatus: OptionSet, Hashable, Sendable, CustomSt
 }
 
 /// PLX Features: what a pulse oximeter supports (Pulse Oximeter Service §3.3).
-public struct PulseOximeterFeatures: Hashable, Sendable {
+public struct PulseOximeterFeatures: Hashable, Sendable, FieldValue {
     /// The bits that its measurements may have in their status; nil without a status.
     public var status: PulseOximeterStatus?
     /// The bits that its measurements may have in the status of the device; nil without one.
@@ -193,6 +197,8 @@ public struct PulseOximeterFeatures: Hashable, Sendable {
     /// No features.
     public init() {}
 
+    static let initial = Self()
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 2)
         fields.flag(2, &value.storesMeasurements, name: "measurement storage")
@@ -209,25 +215,18 @@ public struct PulseOximeterFeatures: Hashable, Sendable {
 extension Characteristic where Value == PulseOximeterSpotCheck {
     /// PLX Spot-Check Measurement, which is indicated.
     public static var plxSpotCheckMeasurement: Self {
-        Self(
-            .plxSpotCheckMeasurement, in: .pulseOximeter, properties: .indicate, initial: Value(.zero),
-            fields: Value.code)
+        Self(.plxSpotCheckMeasurement, in: .pulseOximeter, properties: .indicate)
     }
 }
 
 extension Characteristic where Value == PulseOximeterContinuous {
     /// PLX Continuous Measurement, which is notified about once a second.
     public static var plxContinuousMeasurement: Self {
-        Self(
-            .plxContinuousMeasurement, in: .pulseOximeter, properties: .notify, initial: Value(normal: .zero),
-            fields: Value.code)
+        Self(.plxContinuousMeasurement, in: .pulseOximeter, properties: .notify)
     }
 }
 
 extension Characteristic where Value == PulseOximeterFeatures {
     /// PLX Features: what the oximeter supports.
-    public static var plxFeatures: Self {
-        Self(
-            0x2A60, in: .pulseOximeter, initial: Value(), fields: Value.code)
-    }
+    public static var plxFeatures: Self { Self(0x2A60, in: .pulseOximeter) }
 }
