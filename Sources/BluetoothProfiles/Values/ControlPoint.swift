@@ -239,8 +239,3 @@ extension FieldCoder {
         return codes.map(SensorLocation.init)
     }
 }
-
-/// The bytes of a number.
-func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-    (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-}

@@ -121,9 +121,7 @@ public struct RecordAccess: Hashable, Sendable, FieldValue {
     public static let reportLast = RecordAccess(operation: 1, selection: 6)
     /// Sends the records from a sequence number on.
     public static func report(from sequenceNumber: UInt16) -> RecordAccess {
-        RecordAccess(
-            operation: 1, selection: 3,
-            operand: [1, UInt8(truncatingIfNeeded: sequenceNumber), UInt8(sequenceNumber >> 8)])
+        RecordAccess(operation: 1, selection: 3, operand: [1] + littleEndian(sequenceNumber))
     }
     /// Sends the number of all records.
     public static let countAll = RecordAccess(operation: 4, selection: 1)
