@@ -1,5 +1,4 @@
 #if Services
-    import BluetoothLE
     import LINBLE
     import ServiceLifecycle
 

@@ -177,6 +177,7 @@ import Testing
     @Test func otherDataIsNoRuuviTag() {
         for text in [
             "", "05", "0412FC5394C37C0004FFFC040CAC364200CDCBB8334C884F", "06170C5668C79E007000C90501D9FFCD004C88",
+            "E1170C5668C79E0065007004BD11CA00C90A0213E0AC000000DECDEE110000000000CBB8334C884F",
         ] {
             #expect(Self.ruuvi(text) == nil, "\(text)")
         }
