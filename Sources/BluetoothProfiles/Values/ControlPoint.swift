@@ -30,7 +30,7 @@ extension ControlPointMessage {
 }
 
 /// The result of a control point's procedure. An open set.
-public struct ControlPointResult: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct ControlPointResult: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The response code.
     public let rawValue: UInt8
 
@@ -46,10 +46,9 @@ public struct ControlPointResult: RawRepresentable, Hashable, Sendable, CustomSt
     /// The procedure failed.
     public static let operationFailed = Self(rawValue: 4)
 
-    /// The name of the result.
-    public var description: String {
-        name(of: rawValue, in: ["success", "op code not supported", "invalid parameter", "operation failed"], from: 1)
-    }
+    /// The names of the results.
+    static let names = ["success", "op code not supported", "invalid parameter", "operation failed"]
+    static let firstName = 1
 }
 
 /// A procedure of a control point, with a result of a type.
@@ -136,7 +135,7 @@ extension Characteristic where Value: ControlPointMessage {
 // MARK: The location of a sensor
 
 /// The location of a sensor of speed, cadence or power (Sensor Location). An open set.
-public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The code of the location.
     public let rawValue: UInt8
 
@@ -178,14 +177,12 @@ public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomString
     /// The chain ring.
     public static let chainRing = Self(rawValue: 16)
 
-    private static let names = [
+    /// The names of the locations.
+    static let names = [
         "other", "top of shoe", "in shoe", "hip", "front wheel", "left crank", "right crank", "left pedal",
-        "right pedal",
-        "front hub", "rear dropout", "chainstay", "rear wheel", "rear hub", "chest", "spider", "chain ring",
+        "right pedal", "front hub", "rear dropout", "chainstay", "rear wheel", "rear hub", "chest", "spider",
+        "chain ring",
     ]
-
-    /// The name of the location.
-    public var description: String { name(of: rawValue, in: Self.names) }
 }
 
 extension Characteristic where Value == SensorLocation {
@@ -241,9 +238,4 @@ extension FieldCoder {
         remainder(nil, &codes)
         return codes.map(SensorLocation.init)
     }
-}
-
-/// The bytes of a number.
-func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-    (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
 }
