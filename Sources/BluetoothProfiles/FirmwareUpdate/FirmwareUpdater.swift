@@ -241,7 +241,7 @@ public actor FirmwareUpdater {
             for part in parts {
                 try await connection.write(
                     part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse,
-                    timeout: end.map { max(.zero, connection.loop.now.duration(to: $0)) })
+                    timeout: end?.remaining(at: connection.loop.now))
             }
         }.value
         while true {
