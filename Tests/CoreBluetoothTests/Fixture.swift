@@ -241,13 +241,9 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
     }
 
     // Never called, also not after a connection that requires ANCS, or a read of the RSSI.
-    func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) {
-        Issue.record("state was restored")
-    }
+    func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) { Issue.record("restored") }
     func centralManager(_ central: CBCentralManager, didUpdateANCSAuthorizationFor peripheral: CBPeripheral) {
         Issue.record("ANCS was authorized")
     }
-    func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?) {
-        Issue.record("the RSSI was reported as by older systems")
-    }
+    func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?) { Issue.record("older RSSI") }
 }

@@ -17,10 +17,8 @@ public struct SimulationStalled: Error, Sendable, CustomStringConvertible {
 
         /// The reason: `the time limit was reached`.
         public var description: String {
-            switch kind {
-            case .nothingScheduled: "an await would never end: nothing is ready and nothing has a deadline"
-            case .limitReached: "the time limit was reached"
-            }
+            kind == .nothingScheduled
+                ? "an await would never end: nothing is ready and nothing has a deadline" : "the time limit was reached"
         }
     }
 
