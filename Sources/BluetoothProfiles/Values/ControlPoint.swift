@@ -96,11 +96,11 @@ extension Connection {
         let operation = BluetoothError.Operation(
             "perform 0x" + hexadecimal(procedure.request.opcode, digits: 2), peer: peer)
         let deadline = timeout.map { loop.now.advanced(by: $0) }
-        func remaining() -> Duration? { deadline.map { max(.zero, loop.now.duration(to: $0)) } }
         let responses = try await subscribe(to: controlPoint, kind: .indication, timeout: timeout)
-        try await write(procedure.request, to: controlPoint, type: .withResponse, timeout: remaining())
+        try await write(
+            procedure.request, to: controlPoint, type: .withResponse, timeout: deadline?.remaining(at: loop.now))
         do throws(BluetoothError) {
-            return try await withTimeLimit(remaining(), on: loop) {
+            return try await withTimeLimit(deadline?.remaining(at: loop.now), on: loop) {
                 for try await message in responses {
                     guard let response = message.response, response.request == procedure.request.opcode else {
                         continue
