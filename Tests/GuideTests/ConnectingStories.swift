@@ -211,6 +211,19 @@ import Testing
         }
     }
 
+    @Test func aStreamAloneKeepsNothing() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            func notices() async throws -> BoundedStream<KeptConnection.Update> {
+                try await adapter.keepConnected(to: fixture.sensor.address)
+                    .subscribe(to: .heartRateMeasurement, in: .heartRate)
+            }
+            let stream = try await notices()
+            #expect(await failureCode { for try await _ in stream {} } == .cancelled)
+            try await fixture.radio.sleep(for: .seconds(3))
+            #expect(fixture.kernel.links(adapter: 0).isEmpty)
+        }
+    }
+
     @Test func severalDevices() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let server = try SimulatedGATTServer([
