@@ -20,6 +20,7 @@ struct RequestQueue {
     private(set) var inFlight: UInt64?
     /// The number of responses that matched no request.
     private(set) var strayResponseCount = 0
+    private var consumedStrayCount = 0
     /// The number of those since the last match, while a request was outstanding.
     private var straysInARow = 0
     /// The opcode of the outstanding request, or of the last one written.
@@ -113,6 +114,12 @@ struct RequestQueue {
     private func matches(_ answer: ATTServerPDU) -> Bool {
         if case .errorResponse(let error) = answer { return error.requestOpcode == opcode }
         return answer.opcode == opcode.answer
+    }
+
+    /// Returns once whether a response matched no request.
+    mutating func consumeStrayResponse() -> Bool {
+        defer { consumedStrayCount = strayResponseCount }
+        return strayResponseCount != consumedStrayCount
     }
 
     /// Drops a response that matches no request, which the true one may follow; returns false at the limit.

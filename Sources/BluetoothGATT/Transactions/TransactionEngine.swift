@@ -87,6 +87,9 @@ public struct TransactionEngine {
     /// The number of responses that matched no request.
     public var strayResponseCount: Int { requests.strayResponseCount }
 
+    /// Returns once whether a response matched no request.
+    mutating func consumeStrayResponse() -> Bool { requests.consumeStrayResponse() }
+
     /// The next operation that has ended, in order; nil when there is none.
     public mutating func nextEnded() -> EndedOperation? { ended.popFirst() }
 

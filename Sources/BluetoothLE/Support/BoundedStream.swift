@@ -92,17 +92,24 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// The producing end of a ``BoundedStream``: a ring buffer and at most one waiting consumer.
+/// What the producing end of a ``BoundedStream`` is without the type of its elements: the consumer that waits, and the end.
 //
-// The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
-// Holds more than ten variables: eight of them are the state behind one lock.
+// A class of its own, since the runtime looks up the types of a generic class at each delivery.
 @usableFromInline
-package final class StreamChannel<Element: Sendable>: LoopDelivery {
-    private let mark: ComponentCount.Mark
-    @usableFromInline typealias Waiter = UnsafeContinuation<Result<Element?, BluetoothError>, Never>
+package class StreamEnd: LoopDelivery, @unchecked Sendable {
+    // Unchecked: it is not final. Its properties are constants, and those of its one subclass are, or are behind the lock.
+    @usableFromInline typealias Waiter = UnsafeContinuation<WaitOutcome, Never>
+
+    /// How the wait of a consumer has ended.
+    @usableFromInline enum WaitOutcome: Sendable {
+        /// There is an element or an end, unless a copy of the iterator has taken it.
+        case ready
+        case cancelled
+        /// Another consumer waits already.
+        case refused
+    }
 
     @usableFromInline struct State {
-        @usableFromInline var buffer: RingBuffer<Element>
         @usableFromInline var waiter: Waiter?
         @usableFromInline var end: Result<Void, BluetoothError>?
         var missed = 0
@@ -115,26 +122,16 @@ package final class StreamChannel<Element: Sendable>: LoopDelivery {
         @usableFromInline var waitingCall: UInt64 = 0
     }
 
-    @usableFromInline let state: Mutex<State>
-    private let capacity: Int
-    private let policy: OverflowPolicy
-    /// Adds the number of elements dropped just before it to an element.
-    @usableFromInline let stamp: (@Sendable (inout Element, Int) -> Void)?
+    private let mark: ComponentCount.Mark
+    @usableFromInline let state = Mutex(State())
     @usableFromInline let operation: BluetoothError.Operation
     /// The event loop of the source.
     @usableFromInline let loop: EventLoop
 
-    package init(
-        capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation, from loop: EventLoop,
-        stamp: (@Sendable (inout Element, Int) -> Void)? = nil
-    ) {
+    init(_ operation: BluetoothError.Operation, from loop: EventLoop) {
         mark = loop.components.mark("StreamChannel")
-        self.stamp = stamp
-        self.loop = loop
-        self.capacity = Swift.max(1, capacity)
-        self.policy = policy
         self.operation = operation
-        state = Mutex(State(buffer: RingBuffer()))
+        self.loop = loop
     }
 
     var missedCount: Int { state.withLock { $0.missed } }
@@ -142,55 +139,14 @@ package final class StreamChannel<Element: Sendable>: LoopDelivery {
     /// Whether the stream accepts elements.
     var isOpen: Bool { state.withLock { $0.end == nil } }
 
-    /// The number of elements that fit.
-    var room: Int { state.withLock { capacity - $0.buffer.count } }
-
-    /// Appends an element; returns whether the stream still accepts elements.
-    ///
-    /// A waiting consumer is resumed after the loop has handled all packets that are there: of several elements that
-    /// arrive together, only the first resumes it.
-    @discardableResult
-    package func send(_ element: Element) -> Bool {
-        var dropped: Element?
-        defer { withExtendedLifetime(dropped) {} }
-        return send(element, dropping: &dropped)
-    }
-
-    /// Appends an element for a caller that holds a lock: an element dropped for it goes to `dropped`, since its
-    /// deinitialiser may need that lock.
-    func send(_ element: Element, dropping dropped: inout Element?) -> Bool {
-        let (isOpen, isDue) = state.withLock { state in
-            guard state.end == nil else { return (false, false) }
-            if state.buffer.count >= capacity {
-                switch policy {
-                case .dropOldest:
-                    dropped = state.buffer.popFirst()
-                    state.missed += 1
-                    state.missedBefore += 1
-                case .fail:
-                    state.end = .failure(.overflow(operation, capacity: capacity))
-                    return (false, false)
-                }
-            }
-            state.buffer.append(element)
-            guard state.waiter != nil, !state.isDelivering else { return (true, false) }
-            state.isDelivering = true
-            return (true, true)
-        }
-        if isDue { loop.deliverSoon(self) }
-        return isOpen
-    }
-
-    /// Resumes the waiting consumer if there is an element or an end for it.
+    /// Resumes the waiting consumer, since there is an element or an end for it.
     @usableFromInline
     package func deliver() {
-        let (waiter, ready) = state.withLock { state -> (Waiter?, Result<Element?, BluetoothError>?) in
+        let waiter = state.withLock { state in
             state.isDelivering = false
-            guard state.waiter != nil, let ready = poll(&state) else { return (nil, nil) }
-            defer { state.waiter = nil }
-            return (state.waiter, ready)
+            return state.waiter.take()
         }
-        if let waiter, let ready { waiter.resume(returning: ready) }
+        waiter?.resume(returning: .ready)
     }
 
     /// Counts elements that were lost before they reached the stream.
@@ -210,12 +166,81 @@ package final class StreamChannel<Element: Sendable>: LoopDelivery {
         deliver()
     }
 
+    /// Ends the wait of a given call only, since copies of an iterator share the channel.
+    @usableFromInline
+    func cancel(_ call: UInt64) {
+        let waiter = state.withLock { $0.waitingCall == call ? $0.waiter.take() : nil }
+        waiter?.resume(returning: .cancelled)
+    }
+}
+
+/// The producing end of a ``BoundedStream``: a ring buffer and at most one waiting consumer.
+//
+// The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
+@usableFromInline
+package final class StreamChannel<Element: Sendable>: StreamEnd, @unchecked Sendable {
+    // Used only inside `state.withLock`.
+    @usableFromInline nonisolated(unsafe) var buffer = RingBuffer<Element>()
+    private let capacity: Int
+    private let policy: OverflowPolicy
+    /// Adds the number of elements dropped just before it to an element.
+    @usableFromInline let stamp: (@Sendable (inout Element, Int) -> Void)?
+
+    package init(
+        capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation, from loop: EventLoop,
+        stamp: (@Sendable (inout Element, Int) -> Void)? = nil
+    ) {
+        self.stamp = stamp
+        self.capacity = Swift.max(1, capacity)
+        self.policy = policy
+        super.init(operation, from: loop)
+    }
+
+    /// The number of elements that fit.
+    var room: Int { state.withLock { _ in capacity - buffer.count } }
+
+    /// Appends an element; returns whether the stream still accepts elements.
+    ///
+    /// A waiting consumer is resumed after the loop has handled all packets that are there: of several elements that
+    /// arrive together, only the first resumes it.
+    @discardableResult
+    package func send(_ element: Element) -> Bool {
+        var dropped: Element?
+        defer { withExtendedLifetime(dropped) {} }
+        return send(element, dropping: &dropped)
+    }
+
+    /// Appends an element for a caller that holds a lock: an element dropped for it goes to `dropped`, since its
+    /// deinitialiser may need that lock.
+    func send(_ element: Element, dropping dropped: inout Element?) -> Bool {
+        let (isOpen, isDue) = state.withLock { state in
+            guard state.end == nil else { return (false, false) }
+            if buffer.count >= capacity {
+                switch policy {
+                case .dropOldest:
+                    dropped = buffer.popFirst()
+                    state.missed += 1
+                    state.missedBefore += 1
+                case .fail:
+                    state.end = .failure(.overflow(operation, capacity: capacity))
+                    return (false, false)
+                }
+            }
+            buffer.append(element)
+            guard state.waiter != nil, !state.isDelivering else { return (true, false) }
+            state.isDelivering = true
+            return (true, true)
+        }
+        if isDue { loop.deliverSoon(self) }
+        return isOpen
+    }
+
     /// Ends the stream and drops the buffer, as the consumer is gone.
     package func abandon() {
         let left = state.withLock { state in
             state.end = .success(())
-            defer { state.buffer = RingBuffer() }
-            return state.buffer
+            defer { buffer = RingBuffer() }
+            return buffer
         }
         // Released outside the lock.
         withExtendedLifetime(left) {}
@@ -223,75 +248,65 @@ package final class StreamChannel<Element: Sendable>: LoopDelivery {
 
     @inlinable
     func next(isolation: isolated (any Actor)?) async throws(BluetoothError) -> Element? {
-        var number: UInt64 = 0
-        if let ready = poll(orNumber: &number) { return try ready.get() }
-        let call = number
-        // A continuation resumes on no actor's executor; a consumer on the loop continues on the loop.
-        let executor = isolation != nil && loop.isCurrent ? loop : nil
-        let result = await withTaskCancellationHandler {
-            await withTaskExecutorPreference(executor, isolation: isolation) {
-                await withUnsafeContinuation(isolation: isolation) { (continuation: Waiter) in
-                    if let ready = wait(continuation, call) { continuation.resume(returning: ready) }
+        while true {
+            var number: UInt64 = 0
+            if let ready = poll(orNumber: &number) { return try ready.get() }
+            let call = number
+            // A continuation resumes on no actor's executor; a consumer on the loop continues on the loop.
+            let executor = isolation != nil && loop.isCurrent ? loop : nil
+            let outcome = await withTaskCancellationHandler {
+                await withTaskExecutorPreference(executor, isolation: isolation) {
+                    await withUnsafeContinuation(isolation: isolation) { (continuation: Waiter) in
+                        if let outcome = wait(continuation, call) { continuation.resume(returning: outcome) }
+                    }
                 }
+            } onCancel: {
+                cancel(call)
             }
-        } onCancel: {
-            cancel(call)
+            switch outcome {
+            case .ready: continue
+            case .cancelled: throw .cancelled(operation)
+            case .refused: throw .secondConsumer(operation)
+            }
         }
-        return try result.get()
-    }
-
-    /// Ends the wait of a given call only, since copies of an iterator share the channel.
-    @usableFromInline
-    func cancel(_ call: UInt64) {
-        let waiter = state.withLock { state -> Waiter? in
-            guard state.waitingCall == call else { return nil }
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume(returning: .failure(.cancelled(operation)))
     }
 
     /// The result available without waiting; if there is none, the call gets a number.
     @inlinable
     func poll(orNumber call: inout UInt64) -> Result<Element?, BluetoothError>? {
         state.withLock { state in
-            if let ready = poll(&state) { return ready }
-            state.lastCall &+= 1
-            call = state.lastCall
-            return nil
+            if var element = buffer.popFirst() {
+                if state.missedBefore > 0 {
+                    stamp?(&element, state.missedBefore)
+                    state.missedBefore = 0
+                }
+                return .success(element)
+            }
+            switch state.end {
+            case .failure(let error):
+                state.end = .success(())
+                return .failure(error)
+            case .success: return .success(nil)
+            case nil:
+                state.lastCall &+= 1
+                call = state.lastCall
+                return nil
+            }
         }
     }
 
-    /// The result available now; if there is none, `waiter` is registered.
+    /// Registers `waiter`, unless it need not or must not wait.
     @inlinable
-    func wait(_ waiter: Waiter, _ call: UInt64) -> Result<Element?, BluetoothError>? {
-        state.withLock { state -> Result<Element?, BluetoothError>? in
-            if let ready = poll(&state) { return ready }
+    func wait(_ waiter: Waiter, _ call: UInt64) -> WaitOutcome? {
+        state.withLock { state in
+            if !buffer.isEmpty || state.end != nil { return .ready }
             // An earlier cancellation has found no waiter; a later one finds this call.
-            if Task.isCancelled { return .failure(.cancelled(operation)) }
+            if Task.isCancelled { return .cancelled }
             // A copy of the iterator in another task: the first to wait keeps waiting.
-            if state.waiter != nil { return .failure(.secondConsumer(operation)) }
+            if state.waiter != nil { return .refused }
             state.waiter = waiter
             state.waitingCall = call
             return nil
-        }
-    }
-
-    @inlinable
-    func poll(_ state: inout State) -> Result<Element?, BluetoothError>? {
-        if var element = state.buffer.popFirst() {
-            if state.missedBefore > 0 {
-                stamp?(&element, state.missedBefore)
-                state.missedBefore = 0
-            }
-            return .success(element)
-        }
-        switch state.end {
-        case .failure(let error):
-            state.end = .success(())
-            return .failure(error)
-        case .success: return .success(nil)
-        case nil: return nil
         }
     }
 }

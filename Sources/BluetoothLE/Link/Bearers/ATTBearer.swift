@@ -177,13 +177,12 @@ final class ATTBearer {
         if let opcode = ATTOpcode(of: bytes), opcode.isSentByClient, opcode != .handleValueConfirmation {
             return receiveFromClient(bytes)
         }
-        let strays = core.strayResponseCount
         do {
             if let pdu = try core.receive(bytes) { deliver(pdu) }
         } catch {
             record.note("\(error)")
         }
-        if core.strayResponseCount != strays { record.note("dropped a response that matches no request") }
+        if core.consumeStrayResponse() { record.note("dropped a response that matches no request") }
     }
 
     private func deliver(_ pdu: ATTServerPDU) {
@@ -257,7 +256,6 @@ extension ATTBearer {
 
     /// Sends a notification ahead of the queue; false when it must be queued, which also finds why it must not be sent.
     func notifyAtOnce(_ value: [UInt8], of characteristic: AttributeHandle) -> Bool {
-        guard core.isIdle else { return false }
         updateSecurity()
         let isEncoded = localServer.withDatabase {
             core.encodeNotification(value.span.bytes, of: characteristic, database: $0, into: &writer)
