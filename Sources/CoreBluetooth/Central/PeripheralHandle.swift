@@ -8,8 +8,7 @@ import Synchronization
 /// A program's request to a peripheral; each is answered by one callback, in the order of the requests.
 enum PeripheralRequest: Sendable {
     case readRSSI
-    /// - Parameter times: how often it was asked for.
-    case discoverServices([BluetoothUUID]?, times: Int = 1)
+    case discoverServices([BluetoothUUID]?)
     case discoverIncludedServices([BluetoothUUID]?, CBService)
     case discoverCharacteristics([BluetoothUUID]?, CBService)
     case discoverDescriptors(CBCharacteristic)
@@ -18,11 +17,16 @@ enum PeripheralRequest: Sendable {
     case write(CBCharacteristic, [UInt8])
     /// Has no callback.
     case writeCommand(RemoteCharacteristic, [UInt8])
+    /// Too long for a command, and written in parts; has no callback.
+    case writeLongCommand(RemoteCharacteristic, [UInt8])
     case writeDescriptor(CBDescriptor, [UInt8])
     case setNotify(Bool, CBCharacteristic)
     /// Unsubscribes, since the program has not processed its values in time.
     case stopNotifying(CBCharacteristic)
     case openChannel(CBL2CAPPSM)
+
+    /// Whether it is sent without waiting for the responses to earlier requests.
+    var isCommand: Bool { if case .writeCommand = self { true } else { false } }
 }
 
 /// Options of a connection to a peripheral.
@@ -70,7 +74,7 @@ final class PeripheralHandle: Sendable {
     /// The pending requests and values of a connection.
     struct Traffic {
         /// The queue of requests while connected.
-        var requests: BoundedQueue<PeripheralRequest>?
+        var requests: PeripheralRequestQueue?
         /// The number of unanswered requests.
         var requestCount = 0
         var commandLength = 20
@@ -214,7 +218,10 @@ final class PeripheralHandle: Sendable {
             guard shared.traffic.flow.begin() else {
                 return "was dropped: \(WriteFlow.limit) writes are queued. Check canSendWriteWithoutResponse."
             }
-            if requests.append(.writeCommand(remote, value)) { return nil }
+            let isShort = value.count <= shared.traffic.commandLength
+            if requests.append(isShort ? .writeCommand(remote, value) : .writeLongCommand(remote, value)) {
+                return nil
+            }
             shared.traffic.flow.cancel()
             return "was dropped: too many requests are queued."
         }

@@ -48,18 +48,6 @@ final class BoundedQueue<Request: Sendable>: Sendable {
         return await waiter.value { finish() }
     }
 
-    /// Removes the first requests, as far as they satisfy `condition`; returns their number.
-    func removeFirst(while condition: (Request) -> Bool) -> Int {
-        state.withLock { state in
-            var count = 0
-            while let request = state.requests.first, condition(request) {
-                _ = state.requests.popFirst()
-                count += 1
-            }
-            return count
-        }
-    }
-
     /// Ends the queue; queued requests are dropped.
     func finish() {
         let (waiter, dropped) = state.withLock { state in

@@ -42,15 +42,11 @@ extension Radio {
         if let link = links[hold.link] { await release(link, hold.holder) }
     }
 
-    /// Sends a request to a device; returns when `answer` was called with the result, on the loop and in order with
-    /// values.
-    /// - Parameter hasBegun: resolved when the next request may follow on the air.
-    func ask(
-        _ request: AttributeRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
-        _ answer: @escaping SharedLink.Answer
-    ) async {
+    /// Sends a request to a device; returns when `onEvent` was called with the outcome.
+    /// - Parameter onEvent: receives the request's events, on the loop and in order with values.
+    func ask(_ request: AttributeRequest, _ hold: LinkHold, onEvent: @escaping SharedLink.EventHandler) async {
         guard let link = links[hold.link] else { return }
-        await hold.connection.perform(request, as: link.willAsk(hasBegun, answer))
+        await hold.connection.perform(request, as: link.willAsk(onEvent))
     }
 
     /// Registers a holder's subscription to a value; returns when the device may be sent the request.
