@@ -13,19 +13,21 @@ enum CallbackSource: Hashable, Sendable {
 /// The queue of a program's callbacks, never from within the program's own call: those of one source in the order they
 /// were posted, and a callback without a source after all that were posted before it and before all others.
 ///
-/// There is one block on the dispatch queue at a time, so a concurrent queue is harmless. The number of queued
-/// callbacks is bounded by the callers: requests are counted until they are answered, values until they are processed,
-/// and a scan waits.
-final class CallbackQueue: Sendable {
+/// There is one block on the dispatch queue at a time, so a concurrent queue is harmless; what the loop receives
+/// together is in one block. The number of queued callbacks is bounded by the callers: requests are counted until they are
+/// answered, values until they are processed, and a scan waits.
+final class CallbackQueue: LoopDelivery {
     typealias Callback = @Sendable () -> Void
 
     private let queue: DispatchQueue
+    private let loop: EventLoop?
     private let hold: (any SimulationHold)?
     private let state = Mutex(State())
 
-    /// Calls back on `queue`; simulated time, if any, is paused meanwhile.
-    init(_ queue: DispatchQueue?, hold: (any SimulationHold)? = nil) {
+    /// Calls back on `queue` what is posted, mostly on `loop`; simulated time, if any, is paused meanwhile.
+    init(_ queue: DispatchQueue?, from loop: EventLoop? = nil, hold: (any SimulationHold)? = nil) {
         self.queue = queue ?? .main
+        self.loop = loop
         self.hold = hold
     }
 
@@ -37,8 +39,11 @@ final class CallbackQueue: Sendable {
         }
         guard isDue else { return }
         hold?.pauseTime()
-        queue.async { self.run() }
+        if let loop, loop.isCurrent { loop.deliverSoon(self) } else { deliver() }
     }
+
+    /// Puts a block on the dispatch queue.
+    func deliver() { queue.async { self.run() } }
 
     /// Waits until all callbacks posted so far, of one source or of all, have run, and then `callback`.
     func drain(_ source: CallbackSource? = nil, _ callback: @escaping Callback = {}) async {
@@ -54,10 +59,14 @@ final class CallbackQueue: Sendable {
     func turn() async {
         let isOver = Promise<Void, Never>()
         hold?.pauseTime()
-        queue.async { [hold] in
-            isOver.succeed()
-            hold?.resumeTime()
+        let takeTurn: @Sendable () -> Void = { [queue, hold] in
+            queue.async {
+                isOver.succeed()
+                hold?.resumeTime()
+            }
         }
+        // After a block that the loop is about to put there.
+        if let loop { loop.execute(takeTurn) } else { takeTurn() }
         await isOver.value(ifCancelled: ())
     }
 
@@ -69,7 +78,7 @@ final class CallbackQueue: Sendable {
             state.isScheduled = !state.isEmpty
             return state.isEmpty
         }
-        if isDone { hold?.resumeTime() } else { queue.async { self.run() } }
+        if isDone { hold?.resumeTime() } else { deliver() }
     }
 }
 
@@ -94,8 +103,11 @@ private struct State {
     }
 
     private mutating func append(_ callback: @escaping CallbackQueue.Callback, of source: CallbackSource) {
-        if callbacks[source]?.isEmpty ?? true { turns.append(source) }
-        callbacks[source, default: RingBuffer()].append(callback)
+        func add(to queued: inout RingBuffer<CallbackQueue.Callback>) -> Bool {
+            queued.append(callback)
+            return queued.count == 1
+        }
+        if add(to: &callbacks[source, default: RingBuffer()]) { turns.append(source) }
     }
 
     /// Removes the callbacks of the next block.
@@ -103,8 +115,8 @@ private struct State {
         var block = RingBuffer<CallbackQueue.Callback>()
         while block.count < Self.callbacksPerBlock {
             if let source = turns.popFirst() {
-                if let callback = callbacks[source]?.popFirst() { block.append(callback) }
-                if callbacks[source]?.isEmpty == false {
+                let isAlone = turns.isEmpty
+                if Self.move(from: &callbacks[source, default: RingBuffer()], to: &block, isAlone: isAlone) {
                     turns.append(source)
                 } else if callbacks.count > Self.idleSources {
                     callbacks[source] = nil
@@ -120,5 +132,18 @@ private struct State {
             }
         }
         return block
+    }
+
+    /// Moves the next callback of a source to a block, or all that fit if no other source has any; returns whether there
+    /// are more.
+    private static func move(
+        from queued: inout RingBuffer<CallbackQueue.Callback>, to block: inout RingBuffer<CallbackQueue.Callback>,
+        isAlone: Bool
+    ) -> Bool {
+        repeat {
+            guard let callback = queued.popFirst() else { return false }
+            block.append(callback)
+        } while isAlone && block.count < callbacksPerBlock
+        return !queued.isEmpty
     }
 }
