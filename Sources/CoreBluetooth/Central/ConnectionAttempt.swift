@@ -48,7 +48,7 @@ struct ConnectionAttempt: Sendable {
     /// it.
     private func serve(_ hold: LinkHold, on radio: isolated Radio) async -> BluetoothError? {
         let connection = hold.connection
-        let requests = PeripheralRequestQueue(capacity: 2 * PeripheralHandle.requestLimit + WriteFlow.limit)
+        let requests = PeripheralRequestQueue()
         let length = await connection.maximumCommandLength
         let advertised = handle.shared { shared in
             shared.traffic.changes = []

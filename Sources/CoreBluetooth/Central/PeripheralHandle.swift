@@ -25,8 +25,8 @@ enum PeripheralRequest: Sendable {
     case stopNotifying(CBCharacteristic)
     case openChannel(CBL2CAPPSM)
 
-    /// Whether it is sent without waiting for the responses to earlier requests.
-    var isCommand: Bool { if case .writeCommand = self { true } else { false } }
+    /// The lane of the queue in which it waits.
+    var lane: PeripheralRequestQueue.Lane { if case .writeCommand = self { .commands } else { .requests } }
 }
 
 /// Options of a connection to a peripheral.
@@ -92,6 +92,8 @@ final class PeripheralHandle: Sendable {
         var information: DeviceInformation
         var database = Database()
         var traffic: Traffic
+        /// The program's object, while the program retains it.
+        weak var peripheral: CBPeripheral?
     }
 
     /// The maximum number of queued requests.
@@ -235,37 +237,42 @@ final class PeripheralHandle: Sendable {
     /// Calls back with the peripheral and its manager, if the program still retains both.
     func post(_ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void) {
         central.callbacks.post(from: .device(address)) { [self] in
-            guard let manager = central.manager, let peripheral = central.peripheral(of: self) else { return }
+            guard let manager = central.manager, let peripheral = shared({ $0.peripheral }) else { return }
             body(peripheral, manager)
         }
     }
 
     /// Calls the delegate, if the program still knows the connection as up.
+    /// - Parameter record: records in the connection's traffic that it is delivered.
     func report(
-        _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+        _ attempt: Int, record: @escaping @Sendable (inout Traffic) -> Void = { _ in },
+        _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        central.callbacks.post(from: .device(address)) { [self] in deliver(attempt, body) }
+        central.callbacks.post(from: .device(address)) { [self] in deliver(attempt, record: record, body) }
     }
 
     /// The same, on the callback queue.
-    func deliver(_ attempt: Int, _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
-        guard central.manager != nil, let peripheral = central.peripheral(of: self) else { return }
-        let isUp = shared { shared in
-            shared.connectionRequest.attempt == attempt
-                && (shared.connectionRequest.state == .connected || shared.connectionRequest.state == .disconnecting)
-                && shared.traffic.requests != nil
+    func deliver(
+        _ attempt: Int, record: (inout Traffic) -> Void = { _ in },
+        _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+    ) {
+        guard central.manager != nil else { return }
+        let peripheral = shared { shared -> CBPeripheral? in
+            let state = shared.connectionRequest.state
+            guard shared.connectionRequest.attempt == attempt, state == .connected || state == .disconnecting,
+                shared.traffic.requests != nil
+            else { return nil }
+            record(&shared.traffic)
+            return shared.peripheral
         }
-        if isUp { body(peripheral, peripheral.delegate) }
+        if let peripheral { body(peripheral, peripheral.delegate) }
     }
 
     /// Calls the delegate with the answer to a request.
     func answer(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        report(attempt) { peripheral, delegate in
-            peripheral.handle.shared { $0.traffic.requestCount -= 1 }
-            body(peripheral, delegate)
-        }
+        report(attempt, record: { $0.requestCount -= 1 }, body)
     }
 
     /// Records the end of a connection or an attempt; returns whether to report it.

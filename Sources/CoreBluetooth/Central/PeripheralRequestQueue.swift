@@ -6,7 +6,7 @@ import Synchronization
 /// one consumer of each lane.
 final class PeripheralRequestQueue: Sendable {
     /// What a consumer takes. Writes without response need not wait for the response to an earlier request.
-    enum Lane { case requests, commands }
+    enum Lane: Int { case requests, commands }
 
     /// The turn of a request, during which no other is taken.
     struct Turn: Sendable {
@@ -15,9 +15,7 @@ final class PeripheralRequestQueue: Sendable {
 
         /// Ends the turn, unless it is over: the next request may follow on the air.
         func end() {
-            queue.change { state in
-                if state.lastTurn == number { state.isTaken = false }
-            }
+            queue.change { if $0.lastTurn == number { $0.isTaken = false } }
         }
     }
 
@@ -25,8 +23,8 @@ final class PeripheralRequestQueue: Sendable {
 
     private struct State {
         var requests = RingBuffer<PeripheralRequest>()
-        var requestWaiter: Waiter?
-        var commandWaiter: Waiter?
+        /// The waiting consumers, by lane.
+        var waiters: [Waiter?] = [nil, nil]
         var lastTurn = 0
         /// Whether the last turn is not over.
         var isTaken = false
@@ -34,9 +32,9 @@ final class PeripheralRequestQueue: Sendable {
 
         /// Begins the turn of the first request, if its consumer waits; returns both.
         mutating func begin() -> (Waiter, PeripheralRequest)? {
-            guard !isTaken, let first = requests.first,
-                let waiter = first.isCommand ? commandWaiter.take() : requestWaiter.take()
-            else { return nil }
+            guard !isTaken, let first = requests.first, let waiter = waiters[first.lane.rawValue].take() else {
+                return nil
+            }
             _ = requests.popFirst()
             isTaken = true
             lastTurn += 1
@@ -44,17 +42,13 @@ final class PeripheralRequestQueue: Sendable {
         }
     }
 
+    private static let capacity = 2 * PeripheralHandle.requestLimit + WriteFlow.limit
     private let state = Mutex(State())
-    private let capacity: Int
-
-    init(capacity: Int) {
-        self.capacity = capacity
-    }
 
     /// Appends a request; returns whether there was room.
     func append(_ request: PeripheralRequest) -> Bool {
         change { state in
-            guard !state.isFinished, state.requests.count < capacity else { return false }
+            guard !state.isFinished, state.requests.count < Self.capacity else { return false }
             state.requests.append(request)
             return true
         }
@@ -64,13 +58,7 @@ final class PeripheralRequestQueue: Sendable {
     func next(_ lane: Lane, isolation: isolated (any Actor)? = #isolation) async -> (PeripheralRequest, Turn)? {
         let waiter = Waiter()
         change { state in
-            if state.isFinished {
-                waiter.succeed(nil)
-            } else if lane == .commands {
-                state.commandWaiter = waiter
-            } else {
-                state.requestWaiter = waiter
-            }
+            if state.isFinished { waiter.succeed(nil) } else { state.waiters[lane.rawValue] = waiter }
         }
         return await waiter.value(isolation: isolation) { finish() }
     }
@@ -90,9 +78,9 @@ final class PeripheralRequestQueue: Sendable {
     /// Ends the queue; queued requests are dropped.
     func finish() {
         let (waiters, dropped) = change { state in
-            defer { (state.requests, state.requestWaiter, state.commandWaiter) = (RingBuffer(), nil, nil) }
             state.isFinished = true
-            return ([state.requestWaiter, state.commandWaiter], state.requests)
+            defer { (state.waiters, state.requests) = ([nil, nil], RingBuffer()) }
+            return (state.waiters, state.requests)
         }
         // The program's objects are released outside the lock.
         withExtendedLifetime(dropped) {}

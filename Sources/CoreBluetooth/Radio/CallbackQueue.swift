@@ -16,7 +16,7 @@ enum CallbackSource: Hashable, Sendable {
 /// There is one block on the dispatch queue at a time, so a concurrent queue is harmless; what the loop receives
 /// together is in one block. The number of queued callbacks is bounded by the callers: requests are counted until they are
 /// answered, values until they are processed, and a scan waits.
-final class CallbackQueue: LoopDelivery {
+final class CallbackQueue: Sendable {
     typealias Callback = @Sendable () -> Void
 
     private let queue: DispatchQueue
@@ -39,11 +39,14 @@ final class CallbackQueue: LoopDelivery {
         }
         guard isDue else { return }
         hold?.pauseTime()
-        if let loop, loop.isCurrent { loop.deliverSoon(self) } else { deliver() }
+        dispatch { self.run() }
     }
 
-    /// Puts a block on the dispatch queue.
-    func deliver() { queue.async { self.run() } }
+    /// Puts a block on the dispatch queue; on the loop, when the packets that are there have been received.
+    private func dispatch(_ block: @escaping Callback) {
+        guard let loop, loop.isCurrent else { return queue.async(execute: block) }
+        loop.execute { [queue] in queue.async(execute: block) }
+    }
 
     /// Waits until all callbacks posted so far, of one source or of all, have run, and then `callback`.
     func drain(_ source: CallbackSource? = nil, _ callback: @escaping Callback = {}) async {
@@ -59,14 +62,10 @@ final class CallbackQueue: LoopDelivery {
     func turn() async {
         let isOver = Promise<Void, Never>()
         hold?.pauseTime()
-        let takeTurn: @Sendable () -> Void = { [queue, hold] in
-            queue.async {
-                isOver.succeed()
-                hold?.resumeTime()
-            }
+        dispatch { [hold] in
+            isOver.succeed()
+            hold?.resumeTime()
         }
-        // After a block that the loop is about to put there.
-        if let loop { loop.execute(takeTurn) } else { takeTurn() }
         await isOver.value(ifCancelled: ())
     }
 
@@ -78,7 +77,7 @@ final class CallbackQueue: LoopDelivery {
             state.isScheduled = !state.isEmpty
             return state.isEmpty
         }
-        if isDone { hold?.resumeTime() } else { deliver() }
+        if isDone { hold?.resumeTime() } else { queue.async { self.run() } }
     }
 }
 
