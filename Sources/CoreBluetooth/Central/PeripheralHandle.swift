@@ -147,7 +147,7 @@ final class PeripheralHandle: Sendable {
             guard isTaken else {
                 return misuse("connect(_:options:) was dropped: \(Self.requestLimit) requests are queued already.")
             }
-            answer(attempt) { [central] peripheral, _ in
+            report(attempt, record: { $0.requestCount -= 1 }) { [central] peripheral, _ in
                 guard let manager = central.manager, peripheral.state == .connected else { return }
                 manager.delegate?.centralManager(manager, didConnect: peripheral)
             }
@@ -266,13 +266,6 @@ final class PeripheralHandle: Sendable {
             return shared.peripheral
         }
         if let peripheral { body(peripheral, peripheral.delegate) }
-    }
-
-    /// Calls the delegate with the answer to a request.
-    func answer(
-        _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
-    ) {
-        report(attempt, record: { $0.requestCount -= 1 }, body)
     }
 
     /// Records the end of a connection or an attempt; returns whether to report it.

@@ -158,7 +158,7 @@ struct PeripheralSession: Sendable {
     private func answer(
         times: Int = 1, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        for _ in 0..<times { handle.answer(attempt, body) }
+        for _ in 0..<times { handle.report(attempt, record: { $0.requestCount -= 1 }, body) }
     }
 
     // MARK: Name

@@ -36,10 +36,8 @@ final class BoundedQueue<Request: Sendable>: Sendable {
     func next() async -> Request? {
         let waiter = state.withLock { state -> Promise<Request?, Never> in
             let waiter = Promise<Request?, Never>()
-            if let request = state.requests.popFirst() {
-                waiter.succeed(request)
-            } else if state.isFinished {
-                waiter.succeed(nil)
+            if state.isFinished || !state.requests.isEmpty {
+                waiter.succeed(state.requests.popFirst())
             } else {
                 state.waiter = waiter
             }

@@ -82,13 +82,15 @@ final class CallbackQueue: Sendable {
 }
 
 private struct State {
+    typealias Callbacks = RingBuffer<CallbackQueue.Callback>
+
     /// The number of callbacks in one block, so that other work has its turn on a main queue.
     private static let callbacksPerBlock = 64
     /// The number of sources whose buffers stay allocated while they are empty.
     private static let idleSources = 16
 
     var isScheduled = false
-    private var callbacks: [CallbackSource: RingBuffer<CallbackQueue.Callback>] = [:]
+    private var callbacks: [CallbackSource: Callbacks] = [:]
     /// The sources with callbacks, in the order of their turns.
     private var turns = RingBuffer<CallbackSource>()
     /// The first callback without a source, and all that were posted after it.
@@ -102,20 +104,20 @@ private struct State {
     }
 
     private mutating func append(_ callback: @escaping CallbackQueue.Callback, of source: CallbackSource) {
-        func add(to queued: inout RingBuffer<CallbackQueue.Callback>) -> Bool {
+        func add(to queued: inout Callbacks) -> Bool {
             queued.append(callback)
             return queued.count == 1
         }
-        if add(to: &callbacks[source, default: RingBuffer()]) { turns.append(source) }
+        if add(to: &callbacks[source, default: Callbacks()]) { turns.append(source) }
     }
 
     /// Removes the callbacks of the next block.
-    mutating func next() -> RingBuffer<CallbackQueue.Callback> {
-        var block = RingBuffer<CallbackQueue.Callback>()
+    mutating func next() -> Callbacks {
+        var block = Callbacks()
         while block.count < Self.callbacksPerBlock {
             if let source = turns.popFirst() {
                 let isAlone = turns.isEmpty
-                if Self.move(from: &callbacks[source, default: RingBuffer()], to: &block, isAlone: isAlone) {
+                if Self.move(from: &callbacks[source, default: Callbacks()], to: &block, isAlone: isAlone) {
                     turns.append(source)
                 } else if callbacks.count > Self.idleSources {
                     callbacks[source] = nil
@@ -135,10 +137,7 @@ private struct State {
 
     /// Moves the next callback of a source to a block, or all that fit if no other source has any; returns whether there
     /// are more.
-    private static func move(
-        from queued: inout RingBuffer<CallbackQueue.Callback>, to block: inout RingBuffer<CallbackQueue.Callback>,
-        isAlone: Bool
-    ) -> Bool {
+    private static func move(from queued: inout Callbacks, to block: inout Callbacks, isAlone: Bool) -> Bool {
         repeat {
             guard let callback = queued.popFirst() else { return false }
             block.append(callback)

@@ -81,6 +81,9 @@ extension Radio {
         return link
     }
 
+    /// Adopts a link that is up, and that stays when its last holder has released it.
+    func adopt(_ connection: Connection) { links.add(to: connection.peer).adopt(connection) }
+
     private func didConnect(_ connection: Connection, for id: SharedLink.ID) -> Bool {
         guard let link = links[id], link.didConnect(connection) else { return false }
         isUp(link.address)
