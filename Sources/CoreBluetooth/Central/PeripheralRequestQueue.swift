@@ -88,7 +88,7 @@ final class PeripheralRequestQueue: Sendable {
     }
 
     /// Changes the state, and passes the first request to its consumer if it is due.
-    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+    private func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         let (result, due) = state.withLock { state in
             let result = body(&state)
             return (result, state.begin().map { ($0, state.lastTurn) })
