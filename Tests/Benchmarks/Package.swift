@@ -22,6 +22,7 @@ let package = Package(
             dependencies: [
                 "CBenchmarkSupport", .product(name: "BluetoothLE", package: "swift-bluetooth-le"),
                 .product(name: "BluetoothSimulation", package: "swift-bluetooth-le"),
+                .product(name: "CoreBluetooth", package: "swift-bluetooth-le"),
             ],
             packageAccess: false,
             swiftSettings: [

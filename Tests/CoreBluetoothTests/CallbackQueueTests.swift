@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothSimulation
 import Dispatch
 import TestSupport
 import Testing
@@ -58,5 +59,53 @@ import Testing
         program.resume()
         await turn
         #expect(journal.entries == ["before"])
+    }
+
+    /// The loop puts a block on the program's queue when it has handled what it has received, not at the first value.
+    @Test func whatTheLoopReceivesTogetherIsOneBlock() async {
+        let radio = SimulatedRadio(time: .real)
+        let callbacks = CallbackQueue(program, from: radio.loop)
+        program.suspend()
+        await radio.loop.run { [program, journal, one] in
+            for number in 0..<100 {
+                callbacks.post(from: one) { journal.add("\(number)") }
+                program.async { journal.add("other work") }
+            }
+        }
+        program.resume()
+        await callbacks.drain()
+        let values = journal.entries.filter { $0 != "other work" }
+        #expect(journal.entries.prefix(100).allSatisfy { $0 == "other work" })
+        #expect(values == (0..<100).map { "\($0)" })
+        radio.close()
+    }
+
+    /// Callbacks that the loop is about to put on the program's queue come before a turn of it.
+    @Test func aTurnComesAfterWhatTheLoopHasReceived() async {
+        let radio = SimulatedRadio(time: .real)
+        let callbacks = CallbackQueue(program, from: radio.loop)
+        await withTaskExecutorPreference(radio.loop) { [journal, one] in
+            callbacks.post(from: one) {
+                usleep(20_000)
+                journal.add("a value")
+            }
+            await callbacks.turn()
+            journal.add("the turn")
+        }
+        #expect(journal.entries == ["a value", "the turn"])
+        radio.close()
+    }
+
+    /// Other work on the program's queue has its turn, also while a single device sends without end.
+    @Test func aBlockIsShort() async {
+        let callbacks = CallbackQueue(program)
+        program.suspend()
+        callbacks.post(from: one) { [program, journal] in program.async { journal.add("other work") } }
+        for _ in 0..<200 { callbacks.post(from: one) { [journal] in journal.add("a value") } }
+        program.resume()
+        await callbacks.drain()
+        let position = journal.entries.firstIndex(of: "other work")
+        #expect(position == 63)
+        #expect(journal.entries.count == 201)
     }
 }

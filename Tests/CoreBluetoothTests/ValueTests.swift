@@ -286,6 +286,24 @@ import Testing
         }
     }
 
+    /// A command does not wait for the response to an earlier request; a request does, and what follows it.
+    @Test func aCommandFollowsARequestWithoutAResponse() async throws {
+        try await run { fixture, device, program in
+            device.server.onWrite { [written = device.written] writes, _ in
+                for write in writes { written.append(write.value) }
+                return writes.contains { $0.value == [1] } ? .silence : .accept
+            }
+            await program.perform(with: Device.uuid(2), in: Device.own) { peripheral, commands in
+                peripheral.writeValue(Data([1]), for: commands, type: .withResponse)
+                peripheral.writeValue(Data([2]), for: commands, type: .withoutResponse)
+                peripheral.writeValue(Data([3]), for: commands, type: .withResponse)
+                peripheral.writeValue(Data([4]), for: commands, type: .withoutResponse)
+            }
+            try await fixture.radio.sleep(for: .seconds(5))
+            #expect(device.written.all == [[1], [2]])
+        }
+    }
+
     @Test func includedServices() async throws {
         try await run { _, _, program in
             await program.perform(with: { peripheral in

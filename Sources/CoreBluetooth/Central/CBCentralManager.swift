@@ -20,7 +20,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         public static let extendedScanAndConnect = Feature(rawValue: 1 << 0)
     }
 
-    private let observer = Locked(WeakDelegate<any CBCentralManagerDelegate>())
+    private struct Observer { weak var delegate: (any CBCentralManagerDelegate)? }
+    private let observer = Locked(Observer())
 
     /// Creates a manager without a delegate, which calls back on the main queue.
     public convenience init() {

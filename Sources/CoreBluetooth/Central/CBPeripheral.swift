@@ -11,11 +11,13 @@ public import Foundation
 // Sendable unchecked: the delegate and the state are locked.
 open class CBPeripheral: CBPeer, @unchecked Sendable {
     let handle: PeripheralHandle
-    private let observer = Locked(WeakDelegate<any CBPeripheralDelegate>())
+    private struct Observer { weak var delegate: (any CBPeripheralDelegate)? }
+    private let observer = Locked(Observer())
 
     init(_ address: BluetoothAddress, of central: CentralHandle) {
         handle = PeripheralHandle(address, of: central)
         super.init(address)
+        handle.shared { $0.peripheral = self }
     }
 
     deinit {
@@ -128,16 +130,6 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// A description in one line.
     open override var description: String {
         "<\(Swift.type(of: self)): identifier = \(identifier), name = \(name ?? "(null)"), state = \(state)>"
-    }
-}
-
-/// A delegate that is not retained.
-struct WeakDelegate<Delegate> {
-    private weak var object: AnyObject?
-
-    var delegate: Delegate? {
-        get { object as? Delegate }
-        set { object = newValue as AnyObject? }
     }
 }
 

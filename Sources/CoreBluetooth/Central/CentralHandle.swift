@@ -93,12 +93,6 @@ final class CentralHandle: ManagerHandle {
         }
     }
 
-    /// The object of a handle, while the program retains it.
-    func peripheral(of handle: PeripheralHandle) -> CBPeripheral? {
-        let peripheral = shared { $0.peripherals[handle.address]?.object }
-        return peripheral?.handle === handle ? peripheral : nil
-    }
-
     func reportConnectionEvent(_ event: CBConnectionEvent, _ peripheral: CBPeripheral) {
         guard let manager else { return }
         let services = peripheral.handle.shared { shared in

@@ -48,7 +48,7 @@ struct ConnectionAttempt: Sendable {
     /// it.
     private func serve(_ hold: LinkHold, on radio: isolated Radio) async -> BluetoothError? {
         let connection = hold.connection
-        let requests = BoundedQueue<PeripheralRequest>(capacity: 2 * PeripheralHandle.requestLimit + WriteFlow.limit)
+        let requests = PeripheralRequestQueue()
         let length = await connection.maximumCommandLength
         let advertised = handle.shared { shared in
             shared.traffic.changes = []
@@ -78,7 +78,8 @@ struct ConnectionAttempt: Sendable {
         let session = PeripheralSession(handle: handle, hold: hold, attempt: number)
         let reason = await withTaskGroup(of: Void.self) { group in
             group.addTask { await session.readName() }
-            group.addTask { await session.work(requests, on: radio) }
+            group.addTask { await session.work(requests, .requests, on: radio) }
+            group.addTask { await session.work(requests, .commands, on: radio) }
             var reason = await connection.disconnected()
             if reason.code == .cancelled { reason.disconnectReason = .local }
             requests.finish()

@@ -92,10 +92,11 @@ extension PeripheralHandle {
         }
         guard let characteristic else { return }
         if isFull { return request(.stopNotifying(characteristic), "setNotifyValue(_:for:)") }
-        report(attempt) { peripheral, delegate in
-            peripheral.handle.shared { $0.traffic.valueCount -= 1 }
-            characteristic.contents { $0.value = Data(value) }
-            delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: nil)
+        central.callbacks.post(from: .device(address)) { [self] in
+            deliver(attempt, record: { $0.valueCount -= 1 }) { peripheral, delegate in
+                characteristic.contents { $0.value = Data(value) }
+                delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: nil)
+            }
         }
     }
 }

@@ -8,8 +8,7 @@ import Synchronization
 /// A program's request to a peripheral; each is answered by one callback, in the order of the requests.
 enum PeripheralRequest: Sendable {
     case readRSSI
-    /// - Parameter times: how often it was asked for.
-    case discoverServices([BluetoothUUID]?, times: Int = 1)
+    case discoverServices([BluetoothUUID]?)
     case discoverIncludedServices([BluetoothUUID]?, CBService)
     case discoverCharacteristics([BluetoothUUID]?, CBService)
     case discoverDescriptors(CBCharacteristic)
@@ -18,11 +17,16 @@ enum PeripheralRequest: Sendable {
     case write(CBCharacteristic, [UInt8])
     /// Has no callback.
     case writeCommand(RemoteCharacteristic, [UInt8])
+    /// Too long for a command, and written in parts; has no callback.
+    case writeLongCommand(RemoteCharacteristic, [UInt8])
     case writeDescriptor(CBDescriptor, [UInt8])
     case setNotify(Bool, CBCharacteristic)
     /// Unsubscribes, since the program has not processed its values in time.
     case stopNotifying(CBCharacteristic)
     case openChannel(CBL2CAPPSM)
+
+    /// The lane of the queue in which it waits.
+    var lane: PeripheralRequestQueue.Lane { if case .writeCommand = self { .commands } else { .requests } }
 }
 
 /// Options of a connection to a peripheral.
@@ -70,7 +74,7 @@ final class PeripheralHandle: Sendable {
     /// The pending requests and values of a connection.
     struct Traffic {
         /// The queue of requests while connected.
-        var requests: BoundedQueue<PeripheralRequest>?
+        var requests: PeripheralRequestQueue?
         /// The number of unanswered requests.
         var requestCount = 0
         var commandLength = 20
@@ -88,6 +92,8 @@ final class PeripheralHandle: Sendable {
         var information: DeviceInformation
         var database = Database()
         var traffic: Traffic
+        /// The program's object, while the program retains it.
+        weak var peripheral: CBPeripheral?
     }
 
     /// The maximum number of queued requests.
@@ -141,7 +147,7 @@ final class PeripheralHandle: Sendable {
             guard isTaken else {
                 return misuse("connect(_:options:) was dropped: \(Self.requestLimit) requests are queued already.")
             }
-            answer(attempt) { [central] peripheral, _ in
+            report(attempt, record: { $0.requestCount -= 1 }) { [central] peripheral, _ in
                 guard let manager = central.manager, peripheral.state == .connected else { return }
                 manager.delegate?.centralManager(manager, didConnect: peripheral)
             }
@@ -214,7 +220,10 @@ final class PeripheralHandle: Sendable {
             guard shared.traffic.flow.begin() else {
                 return "was dropped: \(WriteFlow.limit) writes are queued. Check canSendWriteWithoutResponse."
             }
-            if requests.append(.writeCommand(remote, value)) { return nil }
+            let isShort = value.count <= shared.traffic.commandLength
+            if requests.append(isShort ? .writeCommand(remote, value) : .writeLongCommand(remote, value)) {
+                return nil
+            }
             shared.traffic.flow.cancel()
             return "was dropped: too many requests are queued."
         }
@@ -228,37 +237,35 @@ final class PeripheralHandle: Sendable {
     /// Calls back with the peripheral and its manager, if the program still retains both.
     func post(_ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void) {
         central.callbacks.post(from: .device(address)) { [self] in
-            guard let manager = central.manager, let peripheral = central.peripheral(of: self) else { return }
+            guard let manager = central.manager, let peripheral = shared({ $0.peripheral }) else { return }
             body(peripheral, manager)
         }
     }
 
     /// Calls the delegate, if the program still knows the connection as up.
+    /// - Parameter record: records in the connection's traffic that it is delivered.
     func report(
-        _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+        _ attempt: Int, record: @escaping @Sendable (inout Traffic) -> Void = { _ in },
+        _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        central.callbacks.post(from: .device(address)) { [self] in deliver(attempt, body) }
+        central.callbacks.post(from: .device(address)) { [self] in deliver(attempt, record: record, body) }
     }
 
     /// The same, on the callback queue.
-    func deliver(_ attempt: Int, _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
-        guard central.manager != nil, let peripheral = central.peripheral(of: self) else { return }
-        let isUp = shared { shared in
-            shared.connectionRequest.attempt == attempt
-                && (shared.connectionRequest.state == .connected || shared.connectionRequest.state == .disconnecting)
-                && shared.traffic.requests != nil
-        }
-        if isUp { body(peripheral, peripheral.delegate) }
-    }
-
-    /// Calls the delegate with the answer to a request.
-    func answer(
-        _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+    func deliver(
+        _ attempt: Int, record: (inout Traffic) -> Void = { _ in },
+        _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        report(attempt) { peripheral, delegate in
-            peripheral.handle.shared { $0.traffic.requestCount -= 1 }
-            body(peripheral, delegate)
+        guard central.manager != nil else { return }
+        let peripheral = shared { shared -> CBPeripheral? in
+            let state = shared.connectionRequest.state
+            guard shared.connectionRequest.attempt == attempt, state == .connected || state == .disconnecting,
+                shared.traffic.requests != nil
+            else { return nil }
+            record(&shared.traffic)
+            return shared.peripheral
         }
+        if let peripheral { body(peripheral, peripheral.delegate) }
     }
 
     /// Records the end of a connection or an attempt; returns whether to report it.

@@ -17,37 +17,15 @@ struct PeripheralSession: Sendable {
     private var connection: Connection { hold.connection }
     private var radio: Radio { handle.radio }
 
-    /// Performs requests until there are no more.
-    func work(_ requests: BoundedQueue<PeripheralRequest>, on radio: isolated Radio) async {
-        await withTaskGroup(of: Void.self) { group in
-            var isBusy = false
-            while var request = await requests.next() {
-                if case .writeCommand(let characteristic, let value) = request {
-                    let isShort = await value.count <= connection.maximumCommandLength
-                    if isShort {
-                        await send(value, to: characteristic, on: radio)
-                        continue
-                    }
-                }
-                if isBusy { await group.next() }
-                isBusy = true
-                if case .discoverServices(let uuids, _) = request {
-                    // Of a device that changes while it is discovered, one discovery answers all that wait for it.
-                    let others = requests.removeFirst {
-                        if case .discoverServices(uuids, _) = $0 { true } else { false }
-                    }
-                    request = .discoverServices(uuids, times: 1 + others)
-                }
-                let hasBegun = Promise<Void, Never>()
-                group.addTask { [self, request] in await perform(request, hasBegun) }
-                await hasBegun.value(ifCancelled: ())
-            }
+    /// Performs the requests of a lane until there are no more.
+    func work(_ requests: PeripheralRequestQueue, _ lane: PeripheralRequestQueue.Lane, on radio: isolated Radio) async {
+        while let (request, turn) = await requests.next(lane) {
+            await perform(request, turn)
+            turn.end()
         }
     }
 
-    private func send(
-        _ value: [UInt8], to characteristic: RemoteCharacteristic, on radio: isolated Radio
-    ) async {
+    private nonisolated(nonsending) func send(_ value: [UInt8], to characteristic: RemoteCharacteristic) async {
         do throws(BluetoothError) {
             try await connection.writeCommand(value, to: characteristic)
         } catch {
@@ -65,21 +43,26 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    /// Performs a request; `hasBegun` is resolved when the next one in the queue may follow on the air.
-    private func perform(_ request: PeripheralRequest, _ hasBegun: Promise<Void, Never>) async {
-        // The link tells when a request begins, which may wait for requests of its own; otherwise it has begun at its end.
+    /// Performs a request.
+    private nonisolated(nonsending) func perform(_ request: PeripheralRequest, _ turn: PeripheralRequestQueue.Turn)
+        async
+    {
+        // The link reports when a request begins, which may wait for requests of its own; otherwise its turn is over at
+        // its end.
         switch request {
         // They send none about attributes.
-        case .readRSSI, .openChannel: hasBegun.succeed()
+        case .readRSSI, .openChannel: turn.end()
         case .discoverIncludedServices, .discoverCharacteristics, .discoverDescriptors:
-            hasBegun.succeed()
+            turn.end()
             await handle.central.callbacks.turn()
         default: break
         }
-        defer { hasBegun.succeed() }
         switch request {
         case .readRSSI: await readRSSI()
-        case .discoverServices(let uuids, let times): await discoverServices(uuids, times: times)
+        case .discoverServices(let uuids):
+            // Of a device that changes while it is discovered, one discovery answers all that wait for it.
+            let others = turn.queue.removeFirst { if case .discoverServices(uuids) = $0 { true } else { false } }
+            await discoverServices(uuids, times: 1 + others)
         case .discoverIncludedServices(let uuids, let service):
             discover(in: service) { peripheral, delegate, error in
                 if error == nil { service.addIncludedServices(uuids, of: peripheral) }
@@ -99,12 +82,12 @@ struct PeripheralSession: Sendable {
                 delegate?.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error)
             }
         case .read(let characteristic):
-            await send(characteristic.remote.map { .read($0) }, hasBegun) { peripheral, delegate, value, error in
+            await send(characteristic.remote.map { .read($0) }, turn) { peripheral, delegate, value, error in
                 if error == nil { characteristic.contents { $0.value = Data(value) } }
                 delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: error)
             }
         case .readDescriptor(let descriptor):
-            await send(descriptor.remote.map { .read($0) }, hasBegun) { peripheral, delegate, value, error in
+            await send(descriptor.remote.map { .read($0) }, turn) { peripheral, delegate, value, error in
                 if error == nil {
                     descriptor.contents { $0.value = CBDescriptor.value(value, of: descriptor.uuid.bluetooth) }
                 }
@@ -112,10 +95,13 @@ struct PeripheralSession: Sendable {
             }
         case .write(let characteristic, let value):
             let isWritable = characteristic.remote?.properties.contains(.write) == true
-            await write(value, to: characteristic.remote, isPermitted: isWritable, hasBegun) {
+            await write(value, to: characteristic.remote, isPermitted: isWritable, turn) {
                 $1?.peripheral($0, didWriteValueFor: characteristic, error: $2)
             }
-        case .writeCommand(let characteristic, let value):
+        case .writeCommand(let characteristic, let value): await send(value, to: characteristic)
+        case .writeLongCommand(let characteristic, let value):
+            // The ATT_MTU may have grown.
+            if await value.count <= connection.maximumCommandLength { return await send(value, to: characteristic) }
             coreBluetoothLog.notice(
                 "\(value.count) bytes for \(characteristic.uuid) are too long for a command; they are written in parts."
             )
@@ -130,10 +116,10 @@ struct PeripheralSession: Sendable {
             if isConfiguration {
                 misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
             }
-            await write(value, to: descriptor.remote, isPermitted: !isConfiguration, hasBegun) {
+            await write(value, to: descriptor.remote, isPermitted: !isConfiguration, turn) {
                 $1?.peripheral($0, didWriteValueFor: descriptor, error: $2)
             }
-        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, hasBegun)
+        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, turn)
         case .stopNotifying(let characteristic): await stopNotifying(characteristic)
         case .openChannel(let psm): await openChannel(psm)
         }
@@ -172,7 +158,7 @@ struct PeripheralSession: Sendable {
     private func answer(
         times: Int = 1, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        for _ in 0..<times { handle.answer(attempt, body) }
+        for _ in 0..<times { handle.report(attempt, record: { $0.requestCount -= 1 }, body) }
     }
 
     // MARK: Name
@@ -227,34 +213,37 @@ struct PeripheralSession: Sendable {
 
     // MARK: Values
 
-    /// Sends a request. `tell` is called with the result in order with values, but not with an error of the
+    /// Sends a request. `report` is called with the result in order with values, but not with an error of the
     /// connection's end; see ``isReported(_:isConnected:)``.
-    private func ask(
-        _ request: AttributeRequest, _ hasBegun: Promise<Void, Never>,
+    private nonisolated(nonsending) func ask(
+        _ request: AttributeRequest, _ turn: PeripheralRequestQueue.Turn,
         report: @escaping @Sendable ([UInt8], (any Error)?) -> Void
     ) async {
-        await radio.ask(request, hold, hasBegun) { [connection] outcome in
-            switch outcome {
-            case .success(let value): report(value, nil)
-            case .failure(let error):
-                if Self.isReported(error, isConnected: connection.isConnectedNow) { report([], error.coreBluetooth) }
+        await radio.ask(request, hold) { [connection] event in
+            switch event {
+            case .answered(_, let value): report(value, nil)
+            case .failed(_, let error) where Self.isReported(error, isConnected: connection.isConnectedNow):
+                report([], error.coreBluetooth)
+            default: break
             }
+            // It has begun, or ended without that.
+            turn.end()
         }
     }
 
     /// Sends a request, and calls the delegate with the answer.
-    private func send(
-        _ request: AttributeRequest?, _ hasBegun: Promise<Void, Never>,
+    private nonisolated(nonsending) func send(
+        _ request: AttributeRequest?, _ turn: PeripheralRequestQueue.Turn,
         report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, [UInt8], (any Error)?) -> Void
     ) async {
         guard let request else { return notOurs() }
-        await ask(request, hasBegun) { [self] value, error in
+        await ask(request, turn) { [self] value, error in
             answer { report($0, $1, value, error) }
         }
     }
 
-    private func write(
-        _ value: [UInt8], to attribute: (any RemoteAttribute)?, isPermitted: Bool, _ hasBegun: Promise<Void, Never>,
+    private nonisolated(nonsending) func write(
+        _ value: [UInt8], to attribute: (any RemoteAttribute)?, isPermitted: Bool, _ turn: PeripheralRequestQueue.Turn,
         report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
     ) async {
         guard let attribute else { return notOurs() }
@@ -262,7 +251,7 @@ struct PeripheralSession: Sendable {
         guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
             return answer { report($0, $1, CBATTError(.invalidAttributeValueLength)) }
         }
-        await send(.write(value, to: attribute), hasBegun) { report($0, $1, $3) }
+        await send(.write(value, to: attribute), turn) { report($0, $1, $3) }
     }
 
     private func notOurs() {
@@ -272,8 +261,8 @@ struct PeripheralSession: Sendable {
 
     // MARK: Notifications
 
-    private func setNotify(
-        _ isOn: Bool, _ characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
+    private nonisolated(nonsending) func setNotify(
+        _ isOn: Bool, _ characteristic: CBCharacteristic, _ turn: PeripheralRequestQueue.Turn
     ) async {
         guard let remote = characteristic.remote else { return notOurs() }
         let value = remote.valueHandle
@@ -305,7 +294,7 @@ struct PeripheralSession: Sendable {
             return report(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
-        await ask(.write(configuration, to: descriptor), hasBegun) { [self] _, error in
+        await ask(.write(configuration, to: descriptor), turn) { [self] _, error in
             if isOn == (error != nil) { handle.shared { $0.database.notifying[value] = nil } }
             report(error)
         }

@@ -8,7 +8,8 @@ public import Foundation
 //
 // Sendable unchecked: the delegate is locked.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
-    private let observer = Locked(WeakDelegate<any CBPeripheralManagerDelegate>())
+    private struct Observer { weak var delegate: (any CBPeripheralManagerDelegate)? }
+    private let observer = Locked(Observer())
 
     /// Creates a manager without a delegate, which calls back on the main queue.
     public convenience init() {

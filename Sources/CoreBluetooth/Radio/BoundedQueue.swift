@@ -36,28 +36,14 @@ final class BoundedQueue<Request: Sendable>: Sendable {
     func next() async -> Request? {
         let waiter = state.withLock { state -> Promise<Request?, Never> in
             let waiter = Promise<Request?, Never>()
-            if let request = state.requests.popFirst() {
-                waiter.succeed(request)
-            } else if state.isFinished {
-                waiter.succeed(nil)
+            if state.isFinished || !state.requests.isEmpty {
+                waiter.succeed(state.requests.popFirst())
             } else {
                 state.waiter = waiter
             }
             return waiter
         }
         return await waiter.value { finish() }
-    }
-
-    /// Removes the first requests, as far as they satisfy `condition`; returns their number.
-    func removeFirst(while condition: (Request) -> Bool) -> Int {
-        state.withLock { state in
-            var count = 0
-            while let request = state.requests.first, condition(request) {
-                _ = state.requests.popFirst()
-                count += 1
-            }
-            return count
-        }
     }
 
     /// Ends the queue; queued requests are dropped.

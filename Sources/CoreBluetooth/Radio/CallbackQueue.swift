@@ -13,19 +13,21 @@ enum CallbackSource: Hashable, Sendable {
 /// The queue of a program's callbacks, never from within the program's own call: those of one source in the order they
 /// were posted, and a callback without a source after all that were posted before it and before all others.
 ///
-/// There is one block on the dispatch queue at a time, so a concurrent queue is harmless. The number of queued
-/// callbacks is bounded by the callers: requests are counted until they are answered, values until they are processed,
-/// and a scan waits.
+/// There is one block on the dispatch queue at a time, so a concurrent queue is harmless; what the loop receives
+/// together is in one block. The number of queued callbacks is bounded by the callers: requests are counted until they are
+/// answered, values until they are processed, and a scan waits.
 final class CallbackQueue: Sendable {
     typealias Callback = @Sendable () -> Void
 
     private let queue: DispatchQueue
+    private let loop: EventLoop?
     private let hold: (any SimulationHold)?
     private let state = Mutex(State())
 
-    /// Calls back on `queue`; simulated time, if any, is paused meanwhile.
-    init(_ queue: DispatchQueue?, hold: (any SimulationHold)? = nil) {
+    /// Calls back on `queue` what is posted, mostly on `loop`; simulated time, if any, is paused meanwhile.
+    init(_ queue: DispatchQueue?, from loop: EventLoop? = nil, hold: (any SimulationHold)? = nil) {
         self.queue = queue ?? .main
+        self.loop = loop
         self.hold = hold
     }
 
@@ -37,7 +39,13 @@ final class CallbackQueue: Sendable {
         }
         guard isDue else { return }
         hold?.pauseTime()
-        queue.async { self.run() }
+        dispatch { self.run() }
+    }
+
+    /// Puts a block on the dispatch queue; on the loop, when the packets that are there have been received.
+    private func dispatch(_ block: @escaping Callback) {
+        guard let loop, loop.isCurrent else { return queue.async(execute: block) }
+        loop.execute { [queue] in queue.async(execute: block) }
     }
 
     /// Waits until all callbacks posted so far, of one source or of all, have run, and then `callback`.
@@ -54,7 +62,7 @@ final class CallbackQueue: Sendable {
     func turn() async {
         let isOver = Promise<Void, Never>()
         hold?.pauseTime()
-        queue.async { [hold] in
+        dispatch { [hold] in
             isOver.succeed()
             hold?.resumeTime()
         }
@@ -74,13 +82,15 @@ final class CallbackQueue: Sendable {
 }
 
 private struct State {
+    typealias Callbacks = RingBuffer<CallbackQueue.Callback>
+
     /// The number of callbacks in one block, so that other work has its turn on a main queue.
     private static let callbacksPerBlock = 64
     /// The number of sources whose buffers stay allocated while they are empty.
     private static let idleSources = 16
 
     var isScheduled = false
-    private var callbacks: [CallbackSource: RingBuffer<CallbackQueue.Callback>] = [:]
+    private var callbacks: [CallbackSource: Callbacks] = [:]
     /// The sources with callbacks, in the order of their turns.
     private var turns = RingBuffer<CallbackSource>()
     /// The first callback without a source, and all that were posted after it.
@@ -94,17 +104,20 @@ private struct State {
     }
 
     private mutating func append(_ callback: @escaping CallbackQueue.Callback, of source: CallbackSource) {
-        if callbacks[source]?.isEmpty ?? true { turns.append(source) }
-        callbacks[source, default: RingBuffer()].append(callback)
+        func add(to queued: inout Callbacks) -> Bool {
+            queued.append(callback)
+            return queued.count == 1
+        }
+        if add(to: &callbacks[source, default: Callbacks()]) { turns.append(source) }
     }
 
     /// Removes the callbacks of the next block.
-    mutating func next() -> RingBuffer<CallbackQueue.Callback> {
-        var block = RingBuffer<CallbackQueue.Callback>()
+    mutating func next() -> Callbacks {
+        var block = Callbacks()
         while block.count < Self.callbacksPerBlock {
             if let source = turns.popFirst() {
-                if let callback = callbacks[source]?.popFirst() { block.append(callback) }
-                if callbacks[source]?.isEmpty == false {
+                let isAlone = turns.isEmpty
+                if Self.move(from: &callbacks[source, default: Callbacks()], to: &block, isAlone: isAlone) {
                     turns.append(source)
                 } else if callbacks.count > Self.idleSources {
                     callbacks[source] = nil
@@ -120,5 +133,15 @@ private struct State {
             }
         }
         return block
+    }
+
+    /// Moves the next callback of a source to a block, or all that fit if no other source has any; returns whether there
+    /// are more.
+    private static func move(from queued: inout Callbacks, to block: inout Callbacks, isAlone: Bool) -> Bool {
+        repeat {
+            guard let callback = queued.popFirst() else { return false }
+            block.append(callback)
+        } while isAlone && block.count < callbacksPerBlock
+        return !queued.isEmpty
     }
 }

@@ -42,15 +42,11 @@ extension Radio {
         if let link = links[hold.link] { await release(link, hold.holder) }
     }
 
-    /// Sends a request to a device; returns when `answer` was called with the result, on the loop and in order with
-    /// values.
-    /// - Parameter hasBegun: resolved when the next request may follow on the air.
-    func ask(
-        _ request: AttributeRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
-        _ answer: @escaping SharedLink.Answer
-    ) async {
+    /// Sends a request to a device; returns when `onEvent` was called with the outcome.
+    /// - Parameter onEvent: receives the request's events, on the loop and in order with values.
+    func ask(_ request: AttributeRequest, _ hold: LinkHold, onEvent: @escaping SharedLink.EventHandler) async {
         guard let link = links[hold.link] else { return }
-        await hold.connection.perform(request, as: link.willAsk(hasBegun, answer))
+        await hold.connection.perform(request, as: link.willAsk(onEvent))
     }
 
     /// Registers a holder's subscription to a value; returns when the device may be sent the request.
@@ -84,6 +80,9 @@ extension Radio {
         }
         return link
     }
+
+    /// Adopts a link that is up, and that stays when its last holder has released it.
+    func adopt(_ connection: Connection) { links.add(to: connection.peer).adopt(connection) }
 
     private func didConnect(_ connection: Connection, for id: SharedLink.ID) -> Bool {
         guard let link = links[id], link.didConnect(connection) else { return false }

@@ -344,15 +344,16 @@ extension CBManager {
         _ queue: DispatchQueue?, _ make: (Radio, CallbackQueue, CBLinux.Configuration) -> any ManagerHandle
     ) {
         let configuration = CBLinux.configuration
-        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
-            let made = make(try Radio.shared(configuration, log: coreBluetoothLog.logger), callbacks, configuration)
+            let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
+            let callbacks = CallbackQueue(queue, from: radio.loop, hold: configuration.timeHold)
+            let made = make(radio, callbacks, configuration)
             opened { $0 = made }
             made.begin()
         } catch {
             coreBluetoothLog.logger.error("\(error)")
             let manager = WeakReference(to: self)
-            callbacks.post {
+            CallbackQueue(queue, hold: configuration.timeHold).post {
                 manager.object?.shared { $0 = .unsupported }
                 manager.object?.reportState()
             }

@@ -8,11 +8,8 @@ import BluetoothLoop
 /// One of the radio's components; only ``Radio`` starts tasks for it.
 final class SharedLink {
     typealias ID = UInt64
-    /// A handler of the device's own events.
+    /// A handler of the device's own events, or of those of one request.
     typealias EventHandler = @Sendable (LinkEvent) -> Void
-
-    /// The handler of a result: the value read, nothing for a write, or the error.
-    typealias Answer = @Sendable (Result<[UInt8], BluetoothError>) -> Void
     /// Subscribed values, and the descriptors that configure them at the device.
     typealias Subscriptions = [AttributeHandle: RemoteDescriptor]
     typealias Call = Promise<Connection, BluetoothError>
@@ -23,13 +20,6 @@ final class SharedLink {
         let call: Call
         /// Its subscriptions.
         var subscriptions: Subscriptions = [:]
-    }
-
-    /// A request in progress.
-    private struct Asked {
-        let answer: Answer
-        /// Resolved when it was sent, or has ended.
-        let hasBegun: Promise<Void, Never>
     }
 
     private enum State {
@@ -48,7 +38,8 @@ final class SharedLink {
     private let mark: ComponentCount.Mark
     private var state = State.opening(nil)
     private var holders: [ObjectIdentifier: Holder] = [:]
-    private var asked: [AttributeRequest.ID: Asked] = [:]
+    /// The requests in progress.
+    private var asked: [AttributeRequest.ID: EventHandler] = [:]
     private var lastRequest: AttributeRequest.ID = 0
 
     init(_ id: ID, to address: BluetoothAddress, _ components: ComponentCount) {
@@ -148,16 +139,10 @@ final class SharedLink {
     // MARK: Requests
 
     /// Records a request that is about to be sent; returns its identifier.
-    func willAsk(_ hasBegun: Promise<Void, Never>, _ answer: @escaping Answer) -> AttributeRequest.ID {
+    func willAsk(_ onEvent: @escaping EventHandler) -> AttributeRequest.ID {
         lastRequest += 1
-        asked[lastRequest] = Asked(answer: answer, hasBegun: hasBegun)
+        asked[lastRequest] = onEvent
         return lastRequest
-    }
-
-    private func ended(_ id: AttributeRequest.ID, _ outcome: Result<[UInt8], BluetoothError>) {
-        guard let request = asked.removeValue(forKey: id) else { return }
-        request.answer(outcome)
-        request.hasBegun.succeed()
     }
 
     // MARK: Values
@@ -183,9 +168,8 @@ extension SharedLink: LinkEventReceiver {
         switch event {
         case .value, .servicesChanged:
             for holder in holders.values { holder.onEvent(event) }
-        case .began(let id): asked[id]?.hasBegun.succeed()
-        case .answered(let id, let value): ended(id, .success(value))
-        case .failed(let id, let error): ended(id, .failure(error))
+        case .began(let id): asked[id]?(event)
+        case .answered(let id, _), .failed(let id, _): asked.removeValue(forKey: id)?(event)
         }
     }
 }

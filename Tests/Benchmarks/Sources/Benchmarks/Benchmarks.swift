@@ -16,7 +16,7 @@ enum Benchmarks {
                         perform each operation N times, as Tests/Benchmarks/instructions needs it
           --core N      the core to run on (0)
           --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection,
-                        server, channel, scale, idle
+                        server, channel, corebluetooth, scale, idle
           --only TEXT   only the workloads whose name contains TEXT
         """
 
@@ -110,6 +110,7 @@ enum Benchmarks {
             add(try await notifyingBenchmarks(harness))
         }
         if wants("channel") { add(try await ChannelBenchmarks(harness).throughput()) }
+        if wants("corebluetooth") { add(try await CoreBluetoothBenchmarks(harness).ratios()) }
         if wants("scale") { add(try await ScaleBenchmarks(harness).ratios()) }
         if wants("idle") { add(try await idleBenchmarks(harness)) }
         return report

@@ -54,6 +54,9 @@ actor LoopRunner: LoopActor {
     }
 }
 
+/// The two ends of a connected channel.
+typealias SocketPair = (first: any L2CAPSocket, second: any L2CAPSocket)
+
 /// Two connections over a pair of local sockets; the peer has a database.
 struct Link {
     let client: Connection
@@ -144,18 +147,23 @@ actor NotifyingServer: LoopActor {
         database = try .benchmark
     }
 
-    /// A server and a connection to it.
+    /// A server and a connection to it over a pair of local sockets.
     static func make(on kernel: LinuxKernel) async throws -> (server: NotifyingServer, client: Connection) {
-        let (here, there) = (HandlerPlace(on: kernel.loop), HandlerPlace(on: kernel.loop))
-        let sockets = try await kernel.loop.run {
-            try kernel.unixPair(here.forward, there.forward)
-        }
-        let server = try NotifyingServer(sockets.second, on: kernel.loop)
-        await kernel.loop.run { there.set { [weak server] event in server?.assumeIsolated { $0.handle(event) } } }
+        try await make(on: kernel.loop) { try kernel.unixPair($0, $1) }
+    }
+
+    /// A server and a connection to it over the sockets that `connect` creates on the loop.
+    static func make(
+        on loop: EventLoop, _ connect: @Sendable (@escaping SocketHandler, @escaping SocketHandler) throws -> SocketPair
+    ) async throws -> (server: NotifyingServer, client: Connection) {
+        let (here, there) = (HandlerPlace(on: loop), HandlerPlace(on: loop))
+        let sockets = try await loop.run { try connect(here.forward, there.forward) }
+        let server = try NotifyingServer(sockets.second, on: loop)
+        await loop.run { there.set { [weak server] event in server?.assumeIsolated { $0.handle(event) } } }
         let client = try await Connection(
             benchmarking: {
                 here.set($0); return sockets.first
-            }, to: sockets.first.peer, on: kernel.loop)
+            }, to: sockets.first.peer, on: loop)
         try await client.exchangeMTU(offering: 247)
         return (server, client)
     }
