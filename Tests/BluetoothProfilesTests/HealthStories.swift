@@ -87,7 +87,7 @@ private let time = DateTime(year: 2026, month: 11, day: 3, hours: 9, minutes: 30
                 LocalCharacteristic(.bloodPressureFeature) { [.irregularPulseDetection] }
             }
         } story: { fixture in
-            var temperature = TemperatureMeasurement(36.6)
+            var temperature = TemperatureMeasurement(celsius: 36.6)
             (temperature.time, temperature.type) = (time, .ear)
             let temperatures = try await fixture.notified([temperature], of: .temperatureMeasurement)
             let intermediate = try await fixture.notified([temperature], of: .intermediateTemperature)

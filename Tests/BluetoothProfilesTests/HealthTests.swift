@@ -38,25 +38,25 @@ private func with<Value>(_ value: Value, _ change: (inout Value) -> Void) -> Val
     @Test func temperatures() throws {
         let celsius: [UInt8] = [0x6D, 1, 0, 0xFF]
         let samples = [
-            Sample("none", .temperatureMeasurement, TemperatureMeasurement(36.5), [0] + celsius),
+            Sample("none", .temperatureMeasurement, TemperatureMeasurement(celsius: 36.5), [0] + celsius),
             Sample(
-                "unit", .temperatureMeasurement, TemperatureMeasurement(97.5, unit: .fahrenheit),
+                "unit", .temperatureMeasurement, TemperatureMeasurement(fahrenheit: 97.5),
                 [1, 0xCF, 3, 0, 0xFF]),
             Sample(
-                "time", .temperatureMeasurement, with(TemperatureMeasurement(36.5)) { $0.time = time },
+                "time", .temperatureMeasurement, with(TemperatureMeasurement(celsius: 36.5)) { $0.time = time },
                 [2] + celsius + timeBytes),
             Sample(
-                "type", .intermediateTemperature, with(TemperatureMeasurement(36.5)) { $0.type = .mouth },
+                "type", .intermediateTemperature, with(TemperatureMeasurement(celsius: 36.5)) { $0.type = .mouth },
                 [4] + celsius + [6]),
             Sample(
                 "all", .intermediateTemperature,
-                with(TemperatureMeasurement(97.5, unit: .fahrenheit)) { ($0.time, $0.type) = (time, .ear) },
+                with(TemperatureMeasurement(fahrenheit: 97.5)) { ($0.time, $0.type) = (time, .ear) },
                 [7, 0xCF, 3, 0, 0xFF] + timeBytes + [3]),
             Sample("type alone", .temperatureType, .tympanum, [9]),
             Sample("interval", .measurementInterval, 300, [0x2C, 1]),
         ]
         for sample in samples { try sample.check() }
-        #expect(TemperatureMeasurement(77, unit: .fahrenheit).celsius == 25)
+        #expect(TemperatureMeasurement(fahrenheit: 77).celsius == 25)
     }
 
     /// Blood Pressure Service §3.1: flags 0 unit, 1 time, 2 pulse, 3 user, 4 status.
@@ -294,11 +294,12 @@ private func with<Value>(_ value: Value, _ change: (inout Value) -> Void) -> Val
             #expect(value[keyPath: isExpected])
         }
         let (nan, infinity) = (
-            try codec.encode(TemperatureMeasurement(.nan)), try codec.encode(TemperatureMeasurement(-.infinity))
+            try codec.encode(TemperatureMeasurement(celsius: .nan)),
+            try codec.encode(TemperatureMeasurement(celsius: -.infinity))
         )
         #expect(nan == [0, 0xFF, 0xFF, 0x7F, 0])
         #expect(infinity == [0, 0x02, 0, 0x80, 0])
-        let pi = try codec.decode(try codec.encode(TemperatureMeasurement(.pi))).value
+        let pi = try codec.decode(try codec.encode(TemperatureMeasurement(celsius: .pi))).value
         #expect(pi == 3.141593)
         #expect(throws: MalformedValue("systolic", "1e+300 is out of range")) {
             try Characteristic.bloodPressureMeasurement.codec.encode(

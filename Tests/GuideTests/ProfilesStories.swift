@@ -38,6 +38,13 @@ import Testing
         }
     }
 
+    @Test func valuesThatAreMade() async throws {
+        try await Fixture.run { fixture in
+            try await ProfilesPage.serve2()
+            #expect(fixture.lines == ["36.6 70.5 120.0 98.0", "98.0 210 160"])
+        }
+    }
+
     @Test func aCharacteristicOfOnesOwn() async throws {
         try await Fixture.run { fixture in
             try await ProfilesPage.aCharacteristicOfYourOwn()

@@ -22,13 +22,16 @@ public struct TemperatureMeasurement: Hashable, Sendable, FieldValue {
     /// The place on the body; nil if the device does not send it.
     public var type: TemperatureType?
 
-    /// A measurement of this value.
-    public init(_ value: Double, unit: Unit = .celsius) { (self.value, self.unit) = (value, unit) }
+    /// A measurement in degrees Celsius.
+    public init(celsius: Double) { (value, unit) = (celsius, .celsius) }
+
+    /// A measurement in degrees Fahrenheit.
+    public init(fahrenheit: Double) { (value, unit) = (fahrenheit, .fahrenheit) }
 
     /// The temperature in degrees Celsius.
     public var celsius: Double { unit == .celsius ? value : (value - 32) / 1.8 }
 
-    static let initial = Self(0)
+    static let initial = Self(celsius: 0)
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)

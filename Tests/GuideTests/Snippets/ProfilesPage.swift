@@ -36,6 +36,20 @@ enum ProfilesPage {
         print(try await published.notify(beat, of: .heartRateMeasurement).count, "subscribers")
     }
 
+    /// Serve
+    static func serve2() async throws {
+        var temperature = TemperatureMeasurement(celsius: 36.6)
+        temperature.type = .ear
+        let pressure = BloodPressureMeasurement(systolic: 120, diastolic: 80, mean: 93)
+        let glucose = GlucoseSample(98, fluid: .capillaryWholeBlood, location: .finger)
+        let oximeter = PulseOximeterSpotCheck(PulseOximetry(saturation: 98, pulseRate: 60))
+        var power = CyclingPowerMeasurement(power: 210)
+        power.crank = CyclingRevolutions(count: 7, time: 4.5)
+        let run = RSCMeasurement(speed: 2.5, cadence: 160)
+        print(temperature.celsius, WeightMeasurement(70.5).kilograms ?? .nan, pressure.systolic, glucose.concentration)
+        print(oximeter.value.saturation, power.power, run.cadence)
+    }
+
     /// A characteristic of your own
     static func aCharacteristicOfYourOwn() async throws {
         struct Tank: Sendable {
