@@ -78,7 +78,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
 
 // The main actor's executor is not public API of Swift's yet, and an older compiler has no way to replace it.
 #if os(Linux) && compiler(>=6.3)
-    let mainLoop: [Target.Dependency] = ["BluetoothMainLoop"]
+    let mainLoop: [Target.Dependency] = ["BluetoothMainLoop", "BluetoothLinux", "BluetoothLoop"]
     let mainLoopProducts: [Product] = [.library(name: "BluetoothMainLoop", targets: ["BluetoothMainLoop"])]
     let mainLoopTargets: [Target] = [
         .systemLibrary(name: "CBluetoothMainLoop", path: "Sources/CBluetoothMainLoop"),
