@@ -19,7 +19,7 @@ let programs = [
     "SeveralSensors": ["BluetoothLE", "BluetoothSimulation"],
     "ShowPasskey": ["BluetoothLE", "BluetoothSimulation"],
     "ThermometerLogger": ["BluetoothLE", "BluetoothProfiles", "BluetoothSimulation"],
-    "TwoAdapters": ["BluetoothLE", "BluetoothSimulation"],
+    "TwoAdapters": ["BluetoothLE", "BluetoothProfiles", "BluetoothSimulation"],
     "WatchSignal": ["BluetoothAdvertising", "BluetoothLE", "BluetoothSimulation"],
     "WriteHandler": ["BluetoothLE", "BluetoothSimulation"],
     "WriteValue": ["BluetoothLE", "BluetoothSimulation"],
@@ -40,7 +40,8 @@ let package = Package(
             exclude: programs.keys.filter { $0 != name }.map { "\($0).swift" }, swiftSettings: settings)
     } + [
         .testTarget(
-            name: "Tests", dependencies: products(["BluetoothLE", "BluetoothSimulation"]), path: "Tests",
+            name: "Tests", dependencies: products(["BluetoothLE", "BluetoothProfiles", "BluetoothSimulation"]),
+            path: "Tests",
             swiftSettings: settings)
     ]
 )

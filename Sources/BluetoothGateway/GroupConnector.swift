@@ -324,7 +324,7 @@ extension ConnectionOptions {
         options.waitsForAdapter = false
         options.slotTimeout = .zero
         options.attributeTimeout = attributeTimeout ?? timeout
-        options.timeout = deadline.map { max(.zero, now.duration(to: $0)) }
+        options.timeout = deadline?.remaining(at: now)
         if isSliced { options.timeout = GroupChooser.slice(of: options.timeout) }
         return options
     }

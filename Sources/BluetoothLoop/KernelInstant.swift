@@ -28,6 +28,9 @@ public struct KernelInstant: InstantProtocol, Hashable, Sendable {
         .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
     }
 
+    /// The duration from `now` to this instant; zero when it has passed.
+    package func remaining(at now: KernelInstant) -> Duration { max(.zero, now.duration(to: self)) }
+
     /// Whether `left` is before `right`.
     public static func < (left: KernelInstant, right: KernelInstant) -> Bool {
         left.nanoseconds < right.nanoseconds

@@ -62,6 +62,13 @@ extension Characteristic where Value: RawRepresentable, Value.RawValue: FixedWid
     }
 }
 
+extension Characteristic where Value: FieldValue {
+    /// A characteristic with the fields of its value.
+    init(_ uuid: BluetoothUUID, in service: BluetoothUUID, properties: CharacteristicProperties = .read) {
+        self.init(uuid, in: service, properties: properties, initial: Value.initial, fields: Value.code)
+    }
+}
+
 extension Characteristic: TypedCharacteristic {
     /// Whether its value is text.
     package var isText: Bool { codec is TextCodec }

@@ -49,6 +49,15 @@
             links.decrement()
         }
 
+        /// Counts the links to a kept device, of which the first is no reconnection.
+        func countLinks<Links: AsyncSequence>(_ links: Links) async throws where Links.Element == Connection {
+            var isReconnection = false
+            for try await connection in links {
+                await countLink(isReconnection: isReconnection) { _ = await connection.disconnected() }
+                isReconnection = true
+            }
+        }
+
         /// Counts a report of a scan.
         func count(_ report: some ScanReport) {
             reports.increment()

@@ -30,7 +30,7 @@
                     try await untilEitherEnds {
                         try await body(kept)
                     } _: {
-                        try await countLinks()
+                        try await metrics.countLinks(kept.events().compactMap { $0.connected })
                     }
                 }
             } catch {
@@ -38,15 +38,6 @@
                 throw error
             }
             await kept.disconnect()
-        }
-
-        private func countLinks() async throws {
-            var isReconnection = false
-            for try await event in await kept.events() {
-                guard let connection = event.connected else { continue }
-                await metrics.countLink(isReconnection: isReconnection) { _ = await connection.disconnected() }
-                isReconnection = true
-            }
         }
     }
 #endif

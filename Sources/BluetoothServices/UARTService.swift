@@ -1,5 +1,4 @@
 #if Services
-    import BluetoothLE
     import LINBLE
     import ServiceLifecycle
 
@@ -37,7 +36,7 @@
                     try await untilEitherEnds {
                         try await body(uart)
                     } _: {
-                        try await countLinks()
+                        try await metrics.countLinks(uart.events().compactMap { $0.online?.connection })
                     }
                 }
                 try await uart.flush(timeout: drainLimit)
@@ -46,15 +45,6 @@
                 throw error
             }
             await uart.disconnect()
-        }
-
-        private func countLinks() async throws {
-            var isReconnection = false
-            for try await event in await uart.events() {
-                guard let link = event.online else { continue }
-                await metrics.countLink(isReconnection: isReconnection) { _ = await link.connection.disconnected() }
-                isReconnection = true
-            }
         }
     }
 #endif

@@ -22,6 +22,7 @@ private func calls(_ connection: Connection, _ kept: KeptConnection, _ published
     _ = LocalService(.battery) {
         LocalCharacteristic(.batteryLevel) { 97 }
         LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
+        LocalCharacteristic(.batteryLevel, value: 97)
         LocalCharacteristic(.batteryLevel, properties: [.read])
         LocalCharacteristic(.batteryLevel, properties: [.write]).onWrite(of: .batteryLevel) { level, _ in
             print(level + 1)
@@ -74,6 +75,27 @@ extension Characteristic where Value == Double {
             }
             let time = start.duration(to: fixture.radio.now)
             #expect(time >= .seconds(20) && time < .seconds(21), "\(time)")
+        }
+    }
+
+    @Test func aStoredValueIsReadAndWritten() async throws {
+        try await SensorFixture.run {
+            LocalService(0xABCE) { LocalCharacteristic(.tankLevel, value: 12.5, properties: [.read, .write]) }
+        } story: { fixture in
+            let initial = try await fixture.connection.read(.tankLevel)
+            try await fixture.connection.write(13.5, to: .tankLevel)
+            let written = try await fixture.connection.read(.tankLevel)
+            #expect(initial == 12.5)
+            #expect(written == 13.5)
+        }
+    }
+
+    @Test func aStoredValueWithoutAnEncodingIsNotRead() async throws {
+        try await SensorFixture.run {
+            LocalService(0xABCE) { LocalCharacteristic(.tankLevel, value: 1e6) }
+        } story: { fixture in
+            let code = await failureCode { _ = try await fixture.connection.read(.tankLevel) }
+            #expect(code == .attributeProtocol)
         }
     }
 

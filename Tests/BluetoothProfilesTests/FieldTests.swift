@@ -31,6 +31,12 @@ import Testing
         } catch { return "\(error)" }
     }
 
+    /// Expects that a value has these bytes, and they the value.
+    private func expect<Value: Equatable>(_ value: Value, _ type: Characteristic<Value>, is text: String) throws {
+        #expect(try type.codec.decode(hex(text)) == value)
+        #expect(try type.codec.encode(value) == hex(text))
+    }
+
     // MARK: Wide numbers
 
     /// Integers that a binary number of 53 bits cannot tell apart.
@@ -46,10 +52,7 @@ import Testing
             (.integer(byteCount: 16, isSigned: false), .one, .max, "FFFFFFFFFFFFFF7F0000000000000000"),
         ] as [(NumberFormat, NumberScale, Int, String)])
     func integersAreExact(_ format: NumberFormat, _ scale: NumberScale, _ value: Int, _ text: String) throws {
-        let codec = Self.integer(format, scale).codec
-        let (decoded, encoded) = (try codec.decode(hex(text)), try codec.encode(value))
-        #expect(decoded == value)
-        #expect(encoded == hex(text))
+        try expect(value, Self.integer(format, scale), is: text)
     }
 
     /// The nearest number, where none has the value.
@@ -104,10 +107,7 @@ import Testing
             (.float32, .one, 2.5, "00002040"),
         ] as [(NumberFormat, NumberScale, Double, String)])
     func everyFormatHasAScale(_ format: NumberFormat, _ scale: NumberScale, _ value: Double, _ text: String) throws {
-        let codec = Self.double(format, scale).codec
-        let (decoded, encoded) = (try codec.decode(hex(text)), try codec.encode(value))
-        #expect(decoded == value)
-        #expect(encoded == hex(text))
+        try expect(value, Self.double(format, scale), is: text)
     }
 
     // MARK: Values and their ranges

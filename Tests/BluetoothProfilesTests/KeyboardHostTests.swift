@@ -32,6 +32,25 @@ import Testing
             }
         }
 
+        /// Runs `body` beside the served keyboard, with a host that is ready.
+        static func runWithHost(_ body: @escaping @Sendable (Desk, Host) async throws -> Void) async throws {
+            try await run { desk in
+                let serving = desk.serve()
+                let host = try await desk.connect()
+                try await desk.keyboard.hostIsReady()
+                try await body(desk, host)
+                await host.connection.disconnect()
+                await desk.stop(serving)
+            }
+        }
+
+        /// The text of a host a second after the keyboard has typed some.
+        func text(of host: Host, afterTyping text: String) async throws -> String {
+            try await keyboard.type(text)
+            try await radio.sleep(for: .seconds(1))
+            return host.text
+        }
+
         /// Serves the keyboard, with links that buffer little, until the task is cancelled.
         func serve(on executor: (any TaskExecutor)? = nil) -> Task<Void, any Error> {
             Task(executorPreference: executor ?? radio.loop) {
@@ -138,10 +157,7 @@ import Testing
     }
 
     @Test func aKeyboardIsReadyAgainWhenItsHostAcceptsReports() async throws {
-        try await Desk.run { desk in
-            let serving = desk.serve()
-            let host = try await desk.connect()
-            try await desk.keyboard.hostIsReady()
+        try await Desk.runWithHost { desk, host in
             desk.setSending(false)
             let late = await #expect(throws: BluetoothError.self) { try await desk.keyboard.type(Self.long) }
             #expect(late?.code == .timedOut)
@@ -159,16 +175,11 @@ import Testing
             try await desk.keyboard.type("x")
             try await desk.radio.sleep(for: .seconds(2))
             #expect(host.text.hasSuffix("x") && host.hasKeysUp)
-            await host.connection.disconnect()
-            await desk.stop(serving)
         }
     }
 
     @Test func aCancelledTaskReleasesItsKeys() async throws {
-        try await Desk.run { desk in
-            let serving = desk.serve()
-            let host = try await desk.connect()
-            try await desk.keyboard.hostIsReady()
+        try await Desk.runWithHost { desk, host in
             let pressing = Task(executorPreference: desk.radio.loop) {
                 try await desk.keyboard.send(KeyboardReport(keys: [4]))
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -177,17 +188,12 @@ import Testing
             try await pressing.value
             try await desk.radio.sleep(for: .seconds(1))
             #expect(host.reports == [KeyboardReport(keys: [4]).bytes, KeyboardReport.released.bytes])
-            await host.connection.disconnect()
-            await desk.stop(serving)
         }
     }
 
     /// The link accepts a number of reports, so that either a key or its release waits when the text is cancelled.
     @Test(arguments: [0, 1]) func noKeyOfACancelledTextStaysDown(_ count: Int) async throws {
-        try await Desk.run { desk in
-            let serving = desk.serve()
-            let host = try await desk.connect()
-            try await desk.keyboard.hostIsReady()
+        try await Desk.runWithHost { desk, host in
             desk.setSending(false)
             for _ in 0..<count { try await desk.keyboard.send(.released) }
             let typing = Task(executorPreference: desk.radio.loop) { try await desk.keyboard.type(Self.long) }
@@ -198,8 +204,6 @@ import Testing
             desk.setSending(true)
             try await desk.radio.sleep(for: .seconds(2))
             #expect(!host.text.isEmpty && host.text.count < Self.long.count && host.hasKeysUp)
-            await host.connection.disconnect()
-            await desk.stop(serving)
         }
     }
 
@@ -217,9 +221,7 @@ import Testing
             #expect(!isReadyBefore)
             try await host.setMode(0)
             try await waiting.value
-            try await desk.keyboard.type("a")
-            try await desk.radio.sleep(for: .seconds(1))
-            #expect(host.text == "a")
+            #expect(try await desk.text(of: host, afterTyping: "a") == "a")
             await host.connection.disconnect()
             await desk.stop(serving)
         }
@@ -235,16 +237,12 @@ import Testing
             try await host.setMode(0)
             gate.open()
             try await desk.keyboard.hostIsReady()
-            try await desk.keyboard.type("a")
-            try await desk.radio.sleep(for: .seconds(1))
-            #expect(host.text == "a")
+            #expect(try await desk.text(of: host, afterTyping: "a") == "a")
             await host.connection.disconnect()
             // Its next link begins in the report protocol.
             let again = try await desk.connect()
             try await desk.keyboard.hostIsReady()
-            try await desk.keyboard.type("b")
-            try await desk.radio.sleep(for: .seconds(1))
-            #expect(again.text == "b")
+            #expect(try await desk.text(of: again, afterTyping: "b") == "b")
             await again.connection.disconnect()
             await desk.stop(serving)
         }
@@ -265,9 +263,7 @@ import Testing
             }
             gate.open()
             try await desk.radio.sleep(for: .seconds(1))
-            try await desk.keyboard.type("a")
-            try await desk.radio.sleep(for: .seconds(1))
-            #expect(host.text == "a")
+            #expect(try await desk.text(of: host, afterTyping: "a") == "a")
             await host.connection.disconnect()
             await desk.stop(serving)
         }

@@ -76,6 +76,7 @@ struct SimulationTests {
             Issue.record("it ended")
         } catch let stalled as SimulationStalled {
             #expect(stalled.reason == .limitReached)
+            #expect("\(stalled.reason)" == "the time limit was reached")
             #expect(stalled.moment == KernelInstant(nanoseconds: 10_000_000_000))
         }
     }

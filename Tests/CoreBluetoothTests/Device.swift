@@ -181,7 +181,7 @@ extension Recorder {
                 return
             }
             recorder.peripherals.append(peripheral)
-            manager.connect(peripheral, options: nil)
+            manager.connect(peripheral, options: [CBConnectPeripheralOptionRequiresANCS: true])
         }
         await wait(for: "connected", count: round)
         await discoverServices()

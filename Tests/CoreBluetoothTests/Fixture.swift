@@ -109,7 +109,8 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
     static func start(_ fixture: Fixture) async -> Recorder {
         let recorder = Recorder(fixture)
         // Here and not on the queue, where the fixture's kernel is not in effect.
-        recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
+        recorder.manager = CBCentralManager(
+            delegate: recorder, queue: fixture.queue, options: [CBCentralManagerOptionRestoreIdentifierKey: "program"])
         await fixture.wait(for: "state 5", in: recorder.journal)
         return recorder
     }
@@ -238,4 +239,11 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
     func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {
         note("channel \(channel?.psm ?? 0)" + text(error), channel)
     }
+
+    // Never called, also not after a connection that requires ANCS, or a read of the RSSI.
+    func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) { Issue.record("restored") }
+    func centralManager(_ central: CBCentralManager, didUpdateANCSAuthorizationFor peripheral: CBPeripheral) {
+        Issue.record("ANCS was authorized")
+    }
+    func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?) { Issue.record("older RSSI") }
 }

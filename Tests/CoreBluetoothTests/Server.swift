@@ -39,7 +39,8 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
             CBMutableDescriptor(type: CBUUID(string: CBUUIDCharacteristicUserDescriptionString), value: "a label")
         ]
         offer.characteristics = [dynamic, fixed, stream]
-        manager = CBPeripheralManager(delegate: self, queue: fixture.queue)
+        manager = CBPeripheralManager(
+            delegate: self, queue: fixture.queue, options: [CBPeripheralManagerOptionRestoreIdentifierKey: "server"])
     }
 
     private func note(_ entry: String) {
@@ -50,6 +51,11 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {
         note("state \(peripheral.state.rawValue)")
         if peripheral.state == .poweredOn, isEager { begin() }
+    }
+
+    // Never called.
+    func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any]) {
+        Issue.record("state was restored")
     }
 
     /// Publishes and advertises.

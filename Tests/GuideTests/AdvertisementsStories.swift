@@ -37,6 +37,17 @@ import Testing
             prints: ["packet id 7", "battery 97 %", "temperature -0.5 °C"])
     }
 
+    /// A number, a state and an event.
+    @Test func sensorsAsJSON() async throws {
+        try await Self.run(
+            [.serviceData(BTHome.service, [0x40, 0x02, 0xCE, 0xFF, 0x21, 1, 0x3A, 2])], AdvertisementsPage.asJSON,
+            prints: [
+                #"{"number":-0.5,"quantity":"temperature","unit":"°C"}"#,
+                #"{"quantity":"motion","state":true,"unit":""}"#,
+                #"{"event":"doublePress","quantity":"button","unit":""}"#,
+            ])
+    }
+
     /// Data that is too short, encrypted or of another version is not misread.
     @Test(arguments: [[], [0x41, 0x01, 97], [0x20, 0x01, 97], [0x40, 0x02, 1], [0x40, 0x77, 1, 1]] as [[UInt8]])
     func otherServiceData(_ data: [UInt8]) async throws {

@@ -211,6 +211,42 @@ import Testing
         }
     }
 
+    @Test func aStreamAloneKeepsNothing() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            func notices() async throws -> BoundedStream<KeptConnection.Update> {
+                try await adapter.keepConnected(to: fixture.sensor.address)
+                    .subscribe(to: .heartRateMeasurement, in: .heartRate)
+            }
+            let stream = try await notices()
+            #expect(await failureCode { for try await _ in stream {} } == .cancelled)
+            try await fixture.radio.sleep(for: .seconds(3))
+            #expect(fixture.kernel.links(adapter: 0).isEmpty)
+        }
+    }
+
+    @Test func severalDevices() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let server = try SimulatedGATTServer([
+                GATTService(.heartRate) { GATTCharacteristic(.heartRateMeasurement, properties: .notify) }
+            ])
+            SimulatedPeripheral(
+                on: fixture.radio,
+                advertisements: [
+                    try SimulatedAdvertisement(fields: [.localName("Other"), .services([.heartRate])])
+                ], gatt: server)
+            let keeping = fixture.begin { try await ConnectingPage.severalDevices(adapter) }
+            try await fixture.sensor.notify([0, 72], of: 0x2A37, in: 0x180D, fixture)
+            let rate = try #require(server.handle(of: .heartRateMeasurement, in: .heartRate))
+            try await fixture.settle { !server.subscribers(of: rate).isEmpty }
+            await server.notify([0, 80], of: rate)
+            try await fixture.settle(printed: 2)
+            #expect(Set(fixture.lines) == ["\(Sensor.name) value([0, 72])", "Other value([0, 80])"])
+            keeping.cancel()
+            try await keeping.value
+            #expect(Set(fixture.lines.dropFirst(2)) == ["\(Sensor.name) cancelled", "Other cancelled"])
+        }
+    }
+
     @Test func aGapIsReported() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let keeping = fixture.begin {

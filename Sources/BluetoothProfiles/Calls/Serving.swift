@@ -17,6 +17,28 @@ extension LocalCharacteristic {
             characteristic.uuid, properties: properties ?? characteristic.properties, permissions: permissions)
     }
 
+    /// A characteristic with a stored value, which clients read, and write if the properties permit it:
+    /// `LocalCharacteristic(.manufacturerNameString, value: "Acme")`.
+    ///
+    /// A value that the format cannot express refuses reads with Unlikely Error.
+    /// - Parameters:
+    ///   - characteristic: the characteristic.
+    ///   - value: the initial value.
+    ///   - properties: the operations that clients may try; nil for the usual ones.
+    ///   - permissions: the security that each operation requires; nil permits what the properties name, over any link.
+    public init<Value>(
+        _ characteristic: Characteristic<Value>, value: Value, properties: CharacteristicProperties? = nil,
+        permissions: AttributePermissions? = nil
+    ) {
+        do throws(MalformedValue) {
+            self.init(
+                characteristic.uuid, properties: properties ?? characteristic.properties,
+                value: try characteristic.codec.encode(value), permissions: permissions)
+        } catch {
+            self.init(characteristic, properties: properties, permissions: permissions) { value }
+        }
+    }
+
     /// A characteristic whose value a handler returns: `LocalCharacteristic(.batteryLevel) { 97 }`.
     ///
     /// A value that the format cannot express refuses the read with Unlikely Error.

@@ -41,13 +41,3 @@ package protocol TypedCharacteristic: Sendable {
     /// The fields of a value; nil for text, and for a value that does not have the format.
     func describe(_ bytes: [UInt8]) -> [DescribedField]?
 }
-
-/// The name of a code, of which `names` has one for each number from `first` on; its digits if it has none.
-func name(of code: UInt8, in names: [String], from first: Int = 0) -> String {
-    codeName(code, names, from: first) ?? "0x" + hexadecimal(code, digits: 2)
-}
-
-/// The names of the set bits, the lowest first, of which `names` has one for each from `first` on.
-func listed(_ bits: some FixedWidthInteger & UnsignedInteger, _ names: [String], from first: Int = 0) -> String {
-    listed(bits, names: Dictionary(uniqueKeysWithValues: names.enumerated().map { ($0.offset + first, $0.element) }))
-}

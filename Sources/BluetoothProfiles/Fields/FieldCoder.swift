@@ -103,6 +103,17 @@ extension FieldCoder {
         return isPresent
     }
 
+    /// Fields that are present together, as a flag announces; nil without it.
+    mutating func group<Group>(
+        _ value: inout Group?, flag: Int, initial: @autoclosure () -> Group,
+        fields: (inout Group, inout FieldCoder) throws(MalformedValue) -> Void
+    ) throws(MalformedValue) {
+        guard isPresent(flag: flag, value != nil) else { return value = nil }
+        var group = value ?? initial()
+        try fields(&group, &self)
+        value = group
+    }
+
     /// A condition to describe; no bytes.
     mutating func mark(_ name: String, if holds: Bool) {
         if holds { describe(name, .mark) }
@@ -299,9 +310,8 @@ extension FieldCoder {
 
     /// A date and time of day that is absent without its flag.
     public mutating func dateTime(_ name: String?, _ value: inout DateTime?, flag: Int) throws(MalformedValue) {
-        guard isPresent(flag: flag, value != nil) else { return value = nil }
-        var time = value ?? DateTime()
-        try dateTime(name, &time)
-        value = time
+        try group(&value, flag: flag, initial: DateTime()) { (time, fields) throws(MalformedValue) in
+            try fields.dateTime(name, &time)
+        }
     }
 }

@@ -69,3 +69,8 @@ public enum NumberFormat: Hashable, Sendable {
         return number.description
     }
 }
+
+/// The bytes of a number, the least significant first.
+func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+    (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+}

@@ -21,14 +21,19 @@ extension BluetoothUUID {
 /// ```
 ///
 /// One call at a time: a further one throws `.busy`. A device's refusal is an error of code `.refused` whose cause is
-/// a ``FirmwareStatus``: `error.cause == .firmware(.notNewer)`. A call that is cancelled, or reaches its time limit, ends after the rest of its request
-/// is sent; its late response is dropped.
+/// a ``FirmwareStatus``: `error.cause == .firmware(.notNewer)`.
+///
+/// A call that is cancelled ends after the rest of its request is sent. Where a link that accepts nothing prevents that
+/// until the time limit, the next call of this client sends the rest first, since the device waits for it: another client
+/// on the same connection cannot. The late response to a call that has ended is dropped.
 public actor FirmwareUpdater {
     /// The time limit for each response; nil for none.
     public let timeout: Duration?
     private let connection: Connection
     private let values: BoundedStream<[UInt8]>.Iterator
     private var assembler = SMPAssembler(limit: 1 << 14)
+    /// The rest of a request that was broken off at its time limit.
+    private var unsent: ArraySlice<[UInt8]> = []
     /// The first is any, since a late response to another client may arrive on the same link.
     private var sequence = UInt8.random(in: 0 ... .max)
     private var isBusy = false
@@ -232,18 +237,9 @@ public actor FirmwareUpdater {
     private func exchange(
         _ header: SMPHeader, _ message: [UInt8], _ name: String
     ) async throws -> CBOR {
-        let (connection, timeout, parts) = (
-            connection, timeout, message.fragments(await connection.maximumCommandLength)
-        )
+        let parts = message.fragments(await connection.maximumCommandLength)
         // In a task of its own, which is not cancelled: the device would take the next request for the rest of this one.
-        try await Task(executorPreference: connection.loop) {
-            let end = timeout.map { connection.loop.now.advanced(by: $0) }
-            for part in parts {
-                try await connection.write(
-                    part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse,
-                    timeout: end.map { max(.zero, connection.loop.now.duration(to: $0)) })
-            }
-        }.value
+        try await Task(executorPreference: connection.loop) { try await self.send(parts) }.value
         while true {
             do throws(MalformedValue) {
                 while let frame = try assembler.next() {
@@ -260,6 +256,20 @@ public actor FirmwareUpdater {
             // The rest of an earlier response need not come: the one to this request begins anew.
             if SMPHeader(value)?.answers(header) == true { assembler.removeAll() }
             assembler.append(value)
+        }
+    }
+
+    /// Sends a request, after the rest of an earlier one.
+    private func send(_ parts: [[UInt8]]) async throws(BluetoothError) {
+        let end = timeout.map { connection.loop.now.advanced(by: $0) }
+        unsent += parts
+        // The device need not receive a request of which it has nothing.
+        defer { if unsent.count >= parts.count { unsent.removeLast(parts.count) } }
+        while let part = unsent.first {
+            try await connection.write(
+                part, to: .firmwareUpdateMessages, in: .firmwareUpdate, type: .withoutResponse,
+                timeout: end?.remaining(at: connection.loop.now))
+            unsent.removeFirst()
         }
     }
 }

@@ -64,8 +64,7 @@ public struct BTHome: SensorAdvertisement, Hashable {
     ) throws(SensorDecryptionError) -> BTHome {
         guard let sealed, let counter else { throw .notEncrypted }
         guard let address = addressBytes ?? address?.nonceBytes else { throw .missingAddress }
-        let nonce =
-            address + [0xD2, 0xFC, information] + (0..<4).map { UInt8(truncatingIfNeeded: counter >> (8 * $0)) }
+        let nonce = address + [0xD2, 0xFC, information] + littleEndian(counter)
         let cipher = AESCCM(key: key.number, tagByteCount: Self.checkByteCount)
         guard let objects = cipher.open(sealed, nonce: nonce) else { throw .wrongKey }
         var decrypted = self

@@ -1,12 +1,12 @@
 import BluetoothAdvertising
 import BluetoothPrimitives
 
-/// An advertisement of a RuuviTag or Ruuvi Air in data format 3, 5, 6 or E1 (docs.ruuvi.com).
+/// An advertisement of a RuuviTag or Ruuvi Air in data format 3, 5 or 6 (docs.ruuvi.com).
 ///
 /// ``SensorQuantity/sequenceNumber`` is the same in repetitions of one measurement. What the sensor could not measure is
 /// missing.
 public struct RuuviTag: SensorAdvertisement, Hashable {
-    /// The number of the data format: 3, 5, 6 or 0xE1.
+    /// The number of the data format: 3, 5 or 6.
     public let dataFormat: UInt8
     /// The values, in the order of the format.
     public private(set) var values: [SensorValue] = []
@@ -23,7 +23,6 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
             case 3: try readFormat3(&reader)
             case 5: try readFormat5(&reader)
             case 6: try readFormat6(&reader)
-            case 0xE1: try readFormatE1(&reader)
             default: return nil
             }
         } catch {
@@ -52,7 +51,7 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
         add(.voltage, try reader.unsigned(2), "V", over: 1000)
     }
 
-    /// Temperature, humidity and pressure, as in formats 5, 6 and E1.
+    /// Temperature, humidity and pressure, as in formats 5 and 6.
     private mutating func readClimate(_ reader: inout ByteReader) throws(TruncatedBytes) {
         add(.temperature, try reader.availableSigned(), "°C", over: 200)
         add(.humidity, try reader.available(2), "%", over: 400)
@@ -76,41 +75,21 @@ public struct RuuviTag: SensorAdvertisement, Hashable {
         try readClimate(&reader)
         add(.pm25, try reader.available(2), "µg/m³", over: 10)
         add(.carbonDioxide, try reader.available(2), "ppm")
-        let indices = (try reader.unsigned(1), try reader.unsigned(1))
+        let (volatile, nitrogen) = (try reader.unsigned(1), try reader.unsigned(1))
         if let code = try reader.available(1) {
             // A logarithmic scale: 254 is 65,535 lx.
             let power = (0..<code).reduce(1.0) { power, _ in power * Self.illuminanceStep }
             values.append(SensorValue(.illuminance, number: power - 1, unit: "lx"))
         }
         _ = try reader.unsigned(1)
-        let sequence = try reader.unsigned(1)
-        readFlags(try reader.unsigned(1), indices)
+        let (sequence, flags) = (try reader.unsigned(1), try reader.unsigned(1))
+        // The lowest bits of the indices are among the flags.
+        let (volatileIndex, nitrogenIndex) = (volatile << 1 | flags >> 6 & 1, nitrogen << 1 | flags >> 7 & 1)
+        add(.vocIndex, volatileIndex == 0x1FF ? nil : volatileIndex)
+        add(.noxIndex, nitrogenIndex == 0x1FF ? nil : nitrogenIndex)
+        values.append(SensorValue(.calibrating, state: flags & 0x01 != 0))
         add(.sequenceNumber, sequence)
         addressBytes = [UInt8](try reader.read(3))
-    }
-
-    private mutating func readFormatE1(_ reader: inout ByteReader) throws(TruncatedBytes) {
-        try readClimate(&reader)
-        for quantity in [SensorQuantity.pm1, .pm25, .pm4, .pm10] {
-            add(quantity, try reader.available(2), "µg/m³", over: 10)
-        }
-        add(.carbonDioxide, try reader.available(2), "ppm")
-        let indices = (try reader.unsigned(1), try reader.unsigned(1))
-        add(.illuminance, try reader.available(3), "lx", over: 100)
-        try reader.skip(3)
-        let sequence = try reader.available(3)
-        readFlags(try reader.unsigned(1), indices)
-        add(.sequenceNumber, sequence)
-        try reader.skip(5)
-        addressBytes = [UInt8](try reader.read(6))
-    }
-
-    /// The indices, whose lowest bits are among the flags.
-    private mutating func readFlags(_ flags: Int, _ indices: (volatile: Int, nitrogen: Int)) {
-        let (volatile, nitrogen) = (indices.volatile << 1 | flags >> 6 & 1, indices.nitrogen << 1 | flags >> 7 & 1)
-        add(.vocIndex, volatile == 0x1FF ? nil : volatile)
-        add(.noxIndex, nitrogen == 0x1FF ? nil : nitrogen)
-        values.append(SensorValue(.calibrating, state: flags & 0x01 != 0))
     }
 
     /// The 254th root of 65,536.

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 // Blood Pressure Service 1.0.
 
 /// A Blood Pressure Measurement (Blood Pressure Service §3.1). A pressure that could not be measured is NaN.
-public struct BloodPressureMeasurement: Hashable, Sendable {
+public struct BloodPressureMeasurement: Hashable, Sendable, FieldValue {
     /// The systolic pressure in the ``unit``.
     public var systolic: Double
     /// The diastolic pressure in the ``unit``.
@@ -21,6 +21,8 @@ public struct BloodPressureMeasurement: Hashable, Sendable {
         (self.systolic, self.diastolic, self.mean, self.unit) = (systolic, diastolic, mean, unit)
     }
 
+    static let initial = Self(systolic: 0, diastolic: 0, mean: 0)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         value.unit = fields.isPresent(flag: 0, value.unit == .kilopascals) ? .kilopascals : .millimetersOfMercury
@@ -32,7 +34,7 @@ public struct BloodPressureMeasurement: Hashable, Sendable {
 }
 
 /// The pressure in the cuff during a measurement (Blood Pressure Service §3.3).
-public struct IntermediateCuffPressure: Hashable, Sendable {
+public struct IntermediateCuffPressure: Hashable, Sendable, FieldValue {
     /// The pressure in the ``unit``.
     public var pressure: Double
     /// The unit of the device.
@@ -44,6 +46,8 @@ public struct IntermediateCuffPressure: Hashable, Sendable {
     public init(_ pressure: Double, unit: PressureUnit = .millimetersOfMercury) {
         (self.pressure, self.unit) = (pressure, unit)
     }
+
+    static let initial = Self(0)
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -89,7 +93,7 @@ public struct BloodPressureContext: Hashable, Sendable {
 }
 
 /// The circumstances of a blood pressure measurement.
-public struct BloodPressureStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct BloodPressureStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -109,19 +113,15 @@ public struct BloodPressureStatus: OptionSet, Hashable, Sendable, CustomStringCo
     /// The device is in an improper position.
     public static let improperPosition = Self(rawValue: 1 << 5)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "body movement", "loose cuff", "irregular pulse", "pulse rate above its range",
-                "pulse rate below its range", "improper position",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "body movement", "loose cuff", "irregular pulse", "pulse rate above its range", "pulse rate below its range",
+        "improper position",
+    ]
 }
 
 /// What a blood pressure monitor detects (Blood Pressure Service §3.4).
-public struct BloodPressureFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct BloodPressureFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -141,33 +141,23 @@ public struct BloodPressureFeature: OptionSet, Hashable, Sendable, CustomStringC
     /// Bonds with several devices.
     public static let multipleBonds = Self(rawValue: 1 << 5)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "body movement detection", "cuff fit detection", "irregular pulse detection",
-                "pulse rate range detection", "position detection", "multiple bonds",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "body movement detection", "cuff fit detection", "irregular pulse detection", "pulse rate range detection",
+        "position detection", "multiple bonds",
+    ]
 }
 
 extension Characteristic where Value == BloodPressureMeasurement {
     /// Blood Pressure Measurement, which is indicated.
     public static var bloodPressureMeasurement: Self {
-        Self(
-            .bloodPressureMeasurement, in: .bloodPressure, properties: .indicate,
-            initial: Value(systolic: 0, diastolic: 0, mean: 0), fields: Value.code)
+        Self(.bloodPressureMeasurement, in: .bloodPressure, properties: .indicate)
     }
 }
 
 extension Characteristic where Value == IntermediateCuffPressure {
     /// Intermediate Cuff Pressure, which is notified during a measurement.
-    public static var intermediateCuffPressure: Self {
-        Self(
-            0x2A36, in: .bloodPressure, properties: .notify, initial: Value(0),
-            fields: Value.code)
-    }
+    public static var intermediateCuffPressure: Self { Self(0x2A36, in: .bloodPressure, properties: .notify) }
 }
 
 extension Characteristic where Value == BloodPressureFeature {

@@ -30,7 +30,7 @@ extension ControlPointMessage {
 }
 
 /// The result of a control point's procedure. An open set.
-public struct ControlPointResult: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct ControlPointResult: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The response code.
     public let rawValue: UInt8
 
@@ -46,10 +46,9 @@ public struct ControlPointResult: RawRepresentable, Hashable, Sendable, CustomSt
     /// The procedure failed.
     public static let operationFailed = Self(rawValue: 4)
 
-    /// The name of the result.
-    public var description: String {
-        name(of: rawValue, in: ["success", "op code not supported", "invalid parameter", "operation failed"], from: 1)
-    }
+    /// The names of the results.
+    static let names = ["success", "op code not supported", "invalid parameter", "operation failed"]
+    static let firstName = 1
 }
 
 /// A procedure of a control point, with a result of a type.
@@ -97,11 +96,11 @@ extension Connection {
         let operation = BluetoothError.Operation(
             "perform 0x" + hexadecimal(procedure.request.opcode, digits: 2), peer: peer)
         let deadline = timeout.map { loop.now.advanced(by: $0) }
-        func remaining() -> Duration? { deadline.map { max(.zero, loop.now.duration(to: $0)) } }
         let responses = try await subscribe(to: controlPoint, kind: .indication, timeout: timeout)
-        try await write(procedure.request, to: controlPoint, type: .withResponse, timeout: remaining())
+        try await write(
+            procedure.request, to: controlPoint, type: .withResponse, timeout: deadline?.remaining(at: loop.now))
         do throws(BluetoothError) {
-            return try await withTimeLimit(remaining(), on: loop) {
+            return try await withTimeLimit(deadline?.remaining(at: loop.now), on: loop) {
                 for try await message in responses {
                     guard let response = message.response, response.request == procedure.request.opcode else {
                         continue
@@ -136,7 +135,7 @@ extension Characteristic where Value: ControlPointMessage {
 // MARK: The location of a sensor
 
 /// The location of a sensor of speed, cadence or power (Sensor Location). An open set.
-public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The code of the location.
     public let rawValue: UInt8
 
@@ -178,14 +177,12 @@ public struct SensorLocation: RawRepresentable, Hashable, Sendable, CustomString
     /// The chain ring.
     public static let chainRing = Self(rawValue: 16)
 
-    private static let names = [
+    /// The names of the locations.
+    static let names = [
         "other", "top of shoe", "in shoe", "hip", "front wheel", "left crank", "right crank", "left pedal",
-        "right pedal",
-        "front hub", "rear dropout", "chainstay", "rear wheel", "rear hub", "chest", "spider", "chain ring",
+        "right pedal", "front hub", "rear dropout", "chainstay", "rear wheel", "rear hub", "chest", "spider",
+        "chain ring",
     ]
-
-    /// The name of the location.
-    public var description: String { name(of: rawValue, in: Self.names) }
 }
 
 extension Characteristic where Value == SensorLocation {
@@ -241,9 +238,4 @@ extension FieldCoder {
         remainder(nil, &codes)
         return codes.map(SensorLocation.init)
     }
-}
-
-/// The bytes of a number.
-func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-    (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
 }

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 /// The time of a clock, and why it was adjusted (Current Time).
 public struct CurrentTime: Hashable, Sendable {
     /// The reasons for an adjustment.
-    public struct Adjustments: OptionSet, Hashable, Sendable, CustomStringConvertible {
+    public struct Adjustments: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
         /// The bits of the value.
         public let rawValue: UInt8
 
@@ -22,9 +22,7 @@ public struct CurrentTime: Hashable, Sendable {
         public static let daylightSaving = Self(rawValue: 1 << 3)
 
         /// The names of the reasons.
-        public var description: String {
-            listed(rawValue, ["manual update", "reference update", "time zone", "DST"])
-        }
+        static let names = ["manual update", "reference update", "time zone", "DST"]
     }
 
     /// The local time.
@@ -78,7 +76,7 @@ extension DateTime {
 }
 
 /// A day of the week (Day of Week). An open set.
-public struct DayOfWeek: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct DayOfWeek: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The code of the day: 1 is Monday.
     public let rawValue: UInt8
 
@@ -102,12 +100,10 @@ public struct DayOfWeek: RawRepresentable, Hashable, Sendable, CustomStringConve
     /// Sunday.
     public static let sunday = Self(rawValue: 7)
 
-    private static let names = [
+    /// The names of the days.
+    static let names = [
         "unknown day", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
     ]
-
-    /// The name of the day.
-    public var description: String { name(of: rawValue, in: Self.names) }
 }
 
 /// The offset of daylight saving time (DST Offset). An open set.
@@ -167,7 +163,7 @@ public struct LocalTimeInformation: Hashable, Sendable {
 /// The source of a clock's time, and the last update from it (Reference Time Information).
 public struct ReferenceTimeInformation: Hashable, Sendable {
     /// A source of time. An open set.
-    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
         /// The code of the source.
         public let rawValue: UInt8
 
@@ -191,14 +187,11 @@ public struct ReferenceTimeInformation: Hashable, Sendable {
         /// The clock has no source.
         public static let notSynchronized = Self(rawValue: 7)
 
-        private static let names = [
+        /// The names of the sources.
+        static let names = [
             "unknown", "network time protocol", "GPS", "radio time signal", "manual", "atomic clock",
-            "cellular network",
-            "not synchronized",
+            "cellular network", "not synchronized",
         ]
-
-        /// The name of the source.
-        public var description: String { name(of: rawValue, in: Self.names) }
     }
 
     /// The source.
@@ -254,13 +247,5 @@ extension Characteristic where Value == ReferenceTimeInformation {
             try fields.number("days since update", &value.days, .u8, unknown: 255)
             try fields.number("hours since update", &value.hours, .u8, unknown: 255)
         }
-    }
-}
-
-extension TypedCharacteristics {
-    static var time: [any TypedCharacteristic] {
-        [
-            Characteristic.currentTime, Characteristic.localTimeInformation, Characteristic.referenceTimeInformation,
-        ]
     }
 }

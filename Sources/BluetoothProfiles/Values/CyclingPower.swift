@@ -5,7 +5,7 @@ import BluetoothPrimitives
 /// A measurement of a cycling power sensor (Cycling Power Measurement).
 ///
 /// Angles are those of the crank: 0° is up, 90° points to the front wheel.
-public struct CyclingPowerMeasurement: Hashable, Sendable {
+public struct CyclingPowerMeasurement: Hashable, Sendable, FieldValue {
     /// The smallest and the largest value of a revolution.
     public struct Extremes: Hashable, Sendable {
         /// The largest value.
@@ -17,6 +17,8 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
         public init(maximum: Double, minimum: Double) {
             (self.maximum, self.minimum) = (maximum, minimum)
         }
+
+        fileprivate static let zero = Extremes(maximum: 0, minimum: 0)
     }
 
     /// The part of one pedal in the power.
@@ -83,57 +85,50 @@ public struct CyclingPowerMeasurement: Hashable, Sendable {
     ///   - earlier: the measurement before.
     ///   - circumference: the way of one revolution in metres; 2.096 for a wheel of 700C × 23.
     public func speed(since earlier: CyclingPowerMeasurement, circumference: Double) -> Double? {
-        guard let wheel, let before = earlier.wheel else { return nil }
-        return wheel.rate(since: before, of: .wheel, clock: 32).map { $0 * circumference }
+        wheel?.rate(since: earlier.wheel, of: .wheel, clock: 32).map { $0 * circumference }
     }
 
     /// The revolutions of the crank in a minute since an earlier measurement, which is less than 64 s old; nil if it has not
     /// turned since then.
     public func cadence(since earlier: CyclingPowerMeasurement) -> Double? {
-        guard let crank, let before = earlier.crank else { return nil }
-        return crank.rate(since: before, of: .crank, clock: 64).map { $0 * 60 }
+        crank?.rate(since: earlier.crank, of: .crank, clock: 64).map { $0 * 60 }
     }
 }
 
 extension CyclingPowerMeasurement {
+    static let initial = Self(power: 0)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 2)
         try fields.number(nil, &value.power, .i16, unit: "W")
-        if fields.isPresent(flag: 0, value.balance != nil) {
-            var balance = value.balance ?? PedalBalance(percent: 0)
+        try fields.group(&value.balance, flag: 0, initial: PedalBalance(percent: 0)) {
+            (balance, fields) throws(MalformedValue) in
             try fields.number("balance", &balance.percent, .u8, .times(5, ten: -1), unit: "%")
             fields.flag(1, &balance.isLeft)
-            value.balance = balance
         }
-        if fields.isPresent(flag: 2, value.accumulatedTorque != nil) {
-            var torque = value.accumulatedTorque ?? AccumulatedTorque(newtonMeters: 0)
+        try fields.group(&value.accumulatedTorque, flag: 2, initial: AccumulatedTorque(newtonMeters: 0)) {
+            (torque, fields) throws(MalformedValue) in
             try fields.number("torque", &torque.newtonMeters, .u16, .over(32), unit: "N·m")
             fields.flag(3, &torque.isAtCrank)
-            value.accumulatedTorque = torque
         }
         try fields.revolutions(.wheel, &value.wheel, ticks: 2048, flag: 4)
         try fields.revolutions(.crank, &value.crank, ticks: 1024, flag: 5)
-        if fields.isPresent(flag: 6, value.forces != nil) {
-            var forces = value.forces ?? Extremes(maximum: 0, minimum: 0)
+        try fields.group(&value.forces, flag: 6, initial: .zero) { (forces, fields) throws(MalformedValue) in
             try fields.number("greatest force", &forces.maximum, .i16, unit: "N")
             try fields.number("least force", &forces.minimum, .i16, unit: "N")
-            value.forces = forces
         }
-        if fields.isPresent(flag: 7, value.torques != nil) {
-            var torques = value.torques ?? Extremes(maximum: 0, minimum: 0)
+        try fields.group(&value.torques, flag: 7, initial: .zero) { (torques, fields) throws(MalformedValue) in
             try fields.number("greatest torque", &torques.maximum, .i16, .over(32), unit: "N·m")
             try fields.number("least torque", &torques.minimum, .i16, .over(32), unit: "N·m")
-            value.torques = torques
         }
-        if fields.isPresent(flag: 8, value.angles != nil) {
-            let angles = value.angles ?? Extremes(maximum: 0, minimum: 0)
+        try fields.group(&value.angles, flag: 8, initial: .zero) { (angles, fields) throws(MalformedValue) in
             guard let maximum = UInt32(exactly: angles.maximum.rounded()), maximum < 0x1000,
                 let minimum = UInt32(exactly: angles.minimum.rounded()), minimum < 0x1000
             else { throw MalformedValue("angles", "\(angles.minimum)° to \(angles.maximum)° are out of range") }
             // Two numbers of 12 bits: the larger angle is the low one.
             var bits = maximum | minimum << 12
             try fields.identifier("angles", &bits, byteCount: 3)
-            value.angles = Extremes(maximum: Double(bits & 0xFFF), minimum: Double(bits >> 12))
+            angles = Extremes(maximum: Double(bits & 0xFFF), minimum: Double(bits >> 12))
         }
         try fields.number("top dead spot", &value.topDeadSpotAngle, .u16, unit: "°", flag: 9)
         try fields.number("bottom dead spot", &value.bottomDeadSpotAngle, .u16, unit: "°", flag: 10)
@@ -143,7 +138,7 @@ extension CyclingPowerMeasurement {
 }
 
 /// Forces or torques along a revolution of the crank (Cycling Power Vector).
-public struct CyclingPowerVector: Hashable, Sendable {
+public struct CyclingPowerVector: Hashable, Sendable, FieldValue {
     /// The direction of the magnitudes.
     public enum Direction: UInt8, Hashable, Sendable {
         /// Unknown.
@@ -176,6 +171,8 @@ public struct CyclingPowerVector: Hashable, Sendable {
         (self.forces, self.torques) = (forces, torques)
     }
 
+    static let initial = Self()
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         try fields.revolutions(.crank, &value.crank, ticks: 1024, flag: 0)
@@ -184,15 +181,11 @@ public struct CyclingPowerVector: Hashable, Sendable {
             fields.isPresent(flag: 2, value.forces != nil), fields.isPresent(flag: 3, value.torques != nil)
         )
         guard !hasForces || !hasTorques else { throw MalformedValue("flags", "forces and torques at once") }
-        if hasForces {
-            var forces = value.forces ?? []
+        try fields.group(&value.forces, flag: 2, initial: []) { (forces, fields) throws(MalformedValue) in
             try fields.numbers("force", &forces, .i16, unit: "N")
-            value.forces = forces
         }
-        if hasTorques {
-            var torques = value.torques ?? []
+        try fields.group(&value.torques, flag: 3, initial: []) { (torques, fields) throws(MalformedValue) in
             try fields.numbers("torque", &torques, .i16, .over(32), unit: "N·m")
-            value.torques = torques
         }
         var (low, high) = (value.direction.rawValue & 1 == 1, value.direction.rawValue & 2 == 2)
         fields.flag(4, &low)
@@ -202,7 +195,7 @@ public struct CyclingPowerVector: Hashable, Sendable {
 }
 
 /// The features of a cycling power sensor (Cycling Power Feature).
-public struct CyclingPowerFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct CyclingPowerFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits of the value.
     public let rawValue: UInt32
 
@@ -254,16 +247,14 @@ public struct CyclingPowerFeature: OptionSet, Hashable, Sendable, CustomStringCo
     /// The sensor is one of several on a bicycle.
     public static let distributed = Self(rawValue: 1 << 21)
 
-    private static let names = [
+    /// The names of the features.
+    static let names = [
         "pedal balance", "accumulated torque", "wheel revolutions", "crank revolutions", "extreme magnitudes",
         "extreme angles", "dead spot angles", "accumulated energy", "offset compensation indicator",
         "offset compensation", "content masking", "multiple sensor locations", "crank length", "chain length",
         "chain weight", "span length", "measures torque", "direction", "factory calibration date",
         "enhanced offset compensation", "not distributed", "distributed",
     ]
-
-    /// The names of the features.
-    public var description: String { listed(rawValue, Self.names) }
 }
 
 /// A message of the Cycling Power Control Point.
@@ -352,17 +343,13 @@ extension ControlPointProcedure where Message == CyclingPowerControlPoint, Resul
 extension Characteristic where Value == CyclingPowerMeasurement {
     /// Cycling Power Measurement.
     public static var cyclingPowerMeasurement: Self {
-        Self(
-            .cyclingPowerMeasurement, in: .cyclingPower, properties: .notify,
-            initial: Value(power: 0), fields: Value.code)
+        Self(.cyclingPowerMeasurement, in: .cyclingPower, properties: .notify)
     }
 }
 
 extension Characteristic where Value == CyclingPowerVector {
     /// Cycling Power Vector: forces or torques along a revolution.
-    public static var cyclingPowerVector: Self {
-        Self(0x2A64, in: .cyclingPower, properties: .notify, initial: Value(), fields: Value.code)
-    }
+    public static var cyclingPowerVector: Self { Self(0x2A64, in: .cyclingPower, properties: .notify) }
 }
 
 extension Characteristic where Value == CyclingPowerFeature {
@@ -373,14 +360,4 @@ extension Characteristic where Value == CyclingPowerFeature {
 extension Characteristic where Value == CyclingPowerControlPoint {
     /// Cycling Power Control Point: see `Connection.perform(_:on:timeout:)`.
     public static var cyclingPowerControlPoint: Self { .controlPoint(.cyclingPowerControlPoint, in: .cyclingPower) }
-}
-
-extension TypedCharacteristics {
-    static var cycling: [any TypedCharacteristic] {
-        [
-            Characteristic.cscMeasurement, Characteristic.cscFeature, Characteristic.cyclingSensorLocation,
-            Characteristic.cyclingPowerMeasurement, Characteristic.cyclingPowerVector,
-            Characteristic.cyclingPowerFeature,
-        ]
-    }
 }

@@ -21,7 +21,8 @@ public struct CyclingRevolutions: Hashable, Sendable {
 
     /// The revolutions per second since an earlier measurement; nil without a new one. Those of a wheel are negative when it
     /// turns backwards.
-    func rate(since earlier: CyclingRevolutions, of part: Part, clock: Double) -> Double? {
+    func rate(since earlier: CyclingRevolutions?, of part: Part, clock: Double) -> Double? {
+        guard let earlier else { return nil }
         var seconds = (time - earlier.time).truncatingRemainder(dividingBy: clock)
         if seconds < 0 { seconds += clock }
         guard seconds > 0 else { return nil }
@@ -38,17 +39,16 @@ extension FieldCoder {
     mutating func revolutions(
         _ part: CyclingRevolutions.Part, _ value: inout CyclingRevolutions?, ticks: Double, flag: Int
     ) throws(MalformedValue) {
-        guard isPresent(flag: flag, value != nil) else { return value = nil }
-        var revolutions = value ?? CyclingRevolutions()
         let (name, format, limit) =
             part == .wheel ? ("wheel", NumberFormat.u32, UInt32.max) : ("crank", .u16, UInt32(UInt16.max))
-        var count = Double(revolutions.count & limit)
-        try number(name, &count, format, unit: "revolutions")
-        revolutions.count = UInt32(count)
-        var time = (revolutions.time * ticks).rounded().truncatingRemainder(dividingBy: 65_536)
-        if time < 0 { time += 65_536 }
-        revolutions.time = time / ticks
-        try number(name + " time", &revolutions.time, .u16, .over(ticks), unit: "s")
-        value = revolutions
+        try group(&value, flag: flag, initial: CyclingRevolutions()) { (value, fields) throws(MalformedValue) in
+            var count = Double(value.count & limit)
+            try fields.number(name, &count, format, unit: "revolutions")
+            value.count = UInt32(count)
+            var time = (value.time * ticks).rounded().truncatingRemainder(dividingBy: 65_536)
+            if time < 0 { time += 65_536 }
+            value.time = time / ticks
+            try fields.number(name + " time", &value.time, .u16, .over(ticks), unit: "s")
+        }
     }
 }

@@ -22,20 +22,18 @@ public struct CSCMeasurement: Hashable, Sendable {
     ///   - earlier: the measurement before.
     ///   - circumference: the way of one revolution in metres; 2.096 for a wheel of 700C × 23.
     public func speed(since earlier: CSCMeasurement, circumference: Double) -> Double? {
-        guard let wheel, let before = earlier.wheel else { return nil }
-        return wheel.rate(since: before, of: .wheel, clock: 64).map { $0 * circumference }
+        wheel?.rate(since: earlier.wheel, of: .wheel, clock: 64).map { $0 * circumference }
     }
 
     /// The revolutions of the crank in a minute since an earlier measurement, which is less than 64 s old; nil if it has not
     /// turned since then.
     public func cadence(since earlier: CSCMeasurement) -> Double? {
-        guard let crank, let before = earlier.crank else { return nil }
-        return crank.rate(since: before, of: .crank, clock: 64).map { $0 * 60 }
+        crank?.rate(since: earlier.crank, of: .crank, clock: 64).map { $0 * 60 }
     }
 }
 
 /// The features of a cycling speed and cadence sensor (CSC Feature).
-public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits of the value.
     public let rawValue: UInt16
 
@@ -50,9 +48,7 @@ public struct CSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible
     public static let multipleSensorLocations = Self(rawValue: 1 << 2)
 
     /// The names of the features.
-    public var description: String {
-        listed(rawValue, ["wheel revolutions", "crank revolutions", "multiple sensor locations"])
-    }
+    static let names = ["wheel revolutions", "crank revolutions", "multiple sensor locations"]
 }
 
 extension Characteristic where Value == CSCMeasurement {

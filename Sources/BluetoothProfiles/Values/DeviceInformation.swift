@@ -3,7 +3,7 @@ import BluetoothPrimitives
 // Device Information Service 1.1.
 
 /// A System ID, which is unique to a device (Device Information Service §3.7).
-public struct SystemID: Hashable, Sendable {
+public struct SystemID: Hashable, Sendable, FieldValue {
     /// The identifier that the manufacturer assigned, of 40 bits.
     public var manufacturerIdentifier: UInt64
     /// The Organizationally Unique Identifier of the manufacturer, of 24 bits.
@@ -15,6 +15,8 @@ public struct SystemID: Hashable, Sendable {
         self.organizationallyUniqueIdentifier = organizationallyUniqueIdentifier
     }
 
+    static let initial = Self(manufacturerIdentifier: 0, organizationallyUniqueIdentifier: 0)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.identifier("manufacturer", &value.manufacturerIdentifier, byteCount: 5)
         try fields.identifier("organization", &value.organizationallyUniqueIdentifier, byteCount: 3)
@@ -22,9 +24,9 @@ public struct SystemID: Hashable, Sendable {
 }
 
 /// A PnP ID: the vendor, the product and its version (Device Information Service §3.9).
-public struct PnPID: Hashable, Sendable {
+public struct PnPID: Hashable, Sendable, FieldValue {
     /// The registry of the vendor's identifier. An open set: switch with a default.
-    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
         /// The assigned value.
         public var rawValue: UInt8
 
@@ -36,8 +38,9 @@ public struct PnPID: Hashable, Sendable {
         /// The vendor identifiers of the USB Implementers Forum.
         public static let usb = Self(rawValue: 2)
 
-        /// The name of the registry.
-        public var description: String { name(of: rawValue, in: ["Bluetooth SIG", "USB"], from: 1) }
+        /// The names of the registrys.
+        static let names = ["Bluetooth SIG", "USB"]
+        static let firstName = 1
     }
 
     /// The registry of ``vendor``.
@@ -53,6 +56,8 @@ public struct PnPID: Hashable, Sendable {
     public init(source: Source = .bluetoothSIG, vendor: UInt16, product: UInt16, version: UInt16) {
         (self.source, self.vendor, self.product, self.version) = (source, vendor, product, version)
     }
+
+    static let initial = Self(vendor: 0, product: 0, version: 0)
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.code("source", &value.source)
@@ -85,19 +90,12 @@ extension Characteristic where Value == String {
 
 extension Characteristic where Value == SystemID {
     /// System ID: the identity of a device.
-    public static var systemID: Self {
-        Self(
-            .systemID, in: .deviceInformation,
-            initial: Value(manufacturerIdentifier: 0, organizationallyUniqueIdentifier: 0), fields: Value.code)
-    }
+    public static var systemID: Self { Self(.systemID, in: .deviceInformation) }
 }
 
 extension Characteristic where Value == PnPID {
     /// PnP ID: the vendor, the product and its version.
-    public static var pnpID: Self {
-        Self(
-            .pnpID, in: .deviceInformation, initial: Value(vendor: 0, product: 0, version: 0), fields: Value.code)
-    }
+    public static var pnpID: Self { Self(.pnpID, in: .deviceInformation) }
 }
 
 extension Characteristic where Value == [UInt8] {

@@ -37,7 +37,7 @@ public struct MagneticFluxDensity: Hashable, Sendable {
 }
 
 /// The course of the barometric pressure (Barometric Pressure Trend). An open set.
-public struct BarometricPressureTrend: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct BarometricPressureTrend: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The code of the trend.
     public let rawValue: UInt8
 
@@ -65,20 +65,18 @@ public struct BarometricPressureTrend: RawRepresentable, Hashable, Sendable, Cus
     /// Steady.
     public static let steady = Self(rawValue: 9)
 
-    private static let names = [
+    /// The names of the trends.
+    static let names = [
         "unknown", "continuously falling", "continuously rising", "falling, then steady", "rising, then steady",
         "falling before a lesser rise", "falling before a greater rise", "rising before a greater fall",
         "rising before a lesser fall", "steady",
     ]
-
-    /// The name of the trend.
-    public var description: String { name(of: rawValue, in: Self.names) }
 }
 
 /// A change of descriptors of the Environmental Sensing service (Descriptor Value Changed).
 public struct DescriptorValueChange: Hashable, Sendable {
     /// The origin of a change and the descriptors that it concerns.
-    public struct Flags: OptionSet, Hashable, Sendable, CustomStringConvertible {
+    public struct Flags: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
         /// The bits of the value.
         public let rawValue: UInt16
 
@@ -97,9 +95,7 @@ public struct DescriptorValueChange: Hashable, Sendable {
         public static let userDescription = Self(rawValue: 1 << 4)
 
         /// The names of the flags.
-        public var description: String {
-            listed(rawValue, ["by client", "trigger setting", "configuration", "measurement", "user description"])
-        }
+        static let names = ["by client", "trigger setting", "configuration", "measurement", "user description"]
     }
 
     /// The origin of the change and the changed descriptors.
@@ -294,25 +290,5 @@ extension FieldCoder {
             try identifier(name, &high)
             value = BluetoothUUID(high: high, low: low)
         }
-    }
-}
-
-extension TypedCharacteristics {
-    static var environment: [any TypedCharacteristic] {
-        [
-            Characteristic.temperature, Characteristic.dewPoint, Characteristic.heatIndex, Characteristic.windChill,
-            Characteristic.apparentWindDirection, Characteristic.apparentWindSpeed, Characteristic.elevation,
-            Characteristic.gustFactor, Characteristic.irradiance, Characteristic.magneticDeclination,
-            Characteristic.pressure, Characteristic.trueWindDirection, Characteristic.trueWindSpeed,
-            Characteristic.ammoniaConcentration, Characteristic.carbonMonoxideConcentration,
-            Characteristic.methaneConcentration, Characteristic.nitrogenDioxideConcentration,
-            Characteristic.nonMethaneVOCConcentration, Characteristic.ozoneConcentration,
-            Characteristic.pm1Concentration, Characteristic.pm2_5Concentration, Characteristic.pm10Concentration,
-            Characteristic.sulfurDioxideConcentration, Characteristic.sulfurHexafluorideConcentration,
-            Characteristic.humidity, Characteristic.pollenConcentration, Characteristic.rainfall,
-            Characteristic.uvIndex, Characteristic.co2Concentration, Characteristic.vocConcentration,
-            Characteristic.magneticFluxDensity2D, Characteristic.magneticFluxDensity3D,
-            Characteristic.barometricPressureTrend, Characteristic.descriptorValueChanged,
-        ]
     }
 }

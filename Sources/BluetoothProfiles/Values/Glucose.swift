@@ -4,7 +4,7 @@ import BluetoothPrimitives
 // Glucose Service 1.0.
 
 /// A Glucose Measurement: a record of a glucose meter (Glucose Service §3.1).
-public struct GlucoseMeasurement: Hashable, Sendable {
+public struct GlucoseMeasurement: Hashable, Sendable, FieldValue {
     /// The number of the record, 0 to 65,535.
     public var sequenceNumber: Int
     /// The time of the measurement by the clock as it was first set.
@@ -23,15 +23,16 @@ public struct GlucoseMeasurement: Hashable, Sendable {
         (self.sequenceNumber, self.baseTime, self.sample) = (sequenceNumber, baseTime, sample)
     }
 
+    static let initial = Self(sequenceNumber: 0, baseTime: DateTime())
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         try fields.number("sequence", &value.sequenceNumber, .u16)
         try fields.dateTime("at", &value.baseTime)
         try fields.number("offset", &value.timeOffset, .i16, unit: "min", flag: 0)
-        if fields.isPresent(flag: 1, value.sample != nil) {
-            var sample = value.sample ?? GlucoseSample(0, fluid: .undeterminedWholeBlood, location: .notAvailable)
+        let unknown = GlucoseSample(0, fluid: .undeterminedWholeBlood, location: .notAvailable)
+        try fields.group(&value.sample, flag: 1, initial: unknown) { (sample, fields) throws(MalformedValue) in
             try sample.code(&fields)
-            value.sample = sample
         }
         try fields.code("status", &value.status, flag: 3)
         fields.flag(4, &value.isContextFollowing, name: "context follows")
@@ -122,7 +123,7 @@ public struct GlucoseSample: Hashable, Sendable {
 }
 
 /// What the sensor of a glucose meter reports.
-public struct GlucoseSensorStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct GlucoseSensorStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -154,20 +155,16 @@ public struct GlucoseSensorStatus: OptionSet, Hashable, Sendable, CustomStringCo
     /// The clock may be wrong.
     public static let timeFault = Self(rawValue: 1 << 11)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "battery low", "sensor malfunction", "insufficient sample", "strip insertion error",
-                "strip type error", "result too high", "result too low", "temperature too high",
-                "temperature too low", "read interrupted", "general fault", "time fault",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "battery low", "sensor malfunction", "insufficient sample", "strip insertion error", "strip type error",
+        "result too high", "result too low", "temperature too high", "temperature too low", "read interrupted",
+        "general fault", "time fault",
+    ]
 }
 
 /// What a glucose meter detects (Glucose Service §3.3).
-public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -197,25 +194,16 @@ public struct GlucoseFeature: OptionSet, Hashable, Sendable, CustomStringConvert
     /// Bonds with several devices.
     public static let multipleBonds = Self(rawValue: 1 << 10)
 
-    /// The names of the set bits.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "low battery detection", "malfunction detection", "sample size", "strip insertion error",
-                "strip type error", "result high-low", "temperature high-low", "read interrupt",
-                "general fault", "time fault", "multiple bonds",
-            ])
-    }
+    /// The names of the bits.
+    static let names = [
+        "low battery detection", "malfunction detection", "sample size", "strip insertion error", "strip type error",
+        "result high-low", "temperature high-low", "read interrupt", "general fault", "time fault", "multiple bonds",
+    ]
 }
 
 extension Characteristic where Value == GlucoseMeasurement {
     /// Glucose Measurement: the records, each notified once it is requested by the ``recordAccessControlPoint``.
-    public static var glucoseMeasurement: Self {
-        Self(
-            .glucoseMeasurement, in: .glucose, properties: .notify,
-            initial: Value(sequenceNumber: 0, baseTime: DateTime()), fields: Value.code)
-    }
+    public static var glucoseMeasurement: Self { Self(.glucoseMeasurement, in: .glucose, properties: .notify) }
 }
 
 extension Characteristic where Value == GlucoseFeature {

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 /// A Glucose Measurement Context: what a user has entered about a measurement (Glucose Service §3.2); nil is not sent.
 ///
 /// The codes of meals, health, medication and so on are those of the GATT Specification Supplement.
-public struct GlucoseMeasurementContext: Hashable, Sendable {
+public struct GlucoseMeasurementContext: Hashable, Sendable, FieldValue {
     /// A substance that was taken: its code, and its amount.
     public struct Intake: Hashable, Sendable {
         /// The code of the kind, from 1: of carbohydrates breakfast, lunch, dinner, snack, drink, supper, brunch; of
@@ -54,6 +54,8 @@ public struct GlucoseMeasurementContext: Hashable, Sendable {
         medicationUnit = .milligrams
     }
 
+    static let initial = Self(sequenceNumber: 0)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         try fields.number("sequence", &value.sequenceNumber, .u16)
@@ -99,7 +101,7 @@ public struct GlucoseMeasurementContext: Hashable, Sendable {
 /// ```swift
 /// try await connection.write(.report(from: 12), to: .recordAccessControlPoint)
 /// ```
-public struct RecordAccess: Hashable, Sendable {
+public struct RecordAccess: Hashable, Sendable, FieldValue {
     /// The operation: 1 report records, 2 delete records, 3 abort, 4 report the number of records, 5 the number of records,
     /// 6 a response.
     public var operation: UInt8
@@ -119,9 +121,7 @@ public struct RecordAccess: Hashable, Sendable {
     public static let reportLast = RecordAccess(operation: 1, selection: 6)
     /// Sends the records from a sequence number on.
     public static func report(from sequenceNumber: UInt16) -> RecordAccess {
-        RecordAccess(
-            operation: 1, selection: 3,
-            operand: [1, UInt8(truncatingIfNeeded: sequenceNumber), UInt8(sequenceNumber >> 8)])
+        RecordAccess(operation: 1, selection: 3, operand: [1] + littleEndian(sequenceNumber))
     }
     /// Sends the number of all records.
     public static let countAll = RecordAccess(operation: 4, selection: 1)
@@ -139,6 +139,8 @@ public struct RecordAccess: Hashable, Sendable {
     /// 5 invalid operand, 6 no records found, 7 abort unsuccessful, 8 procedure not completed, 9 operand not supported.
     public var responseCode: UInt8? { operation == 6 && operand.count >= 2 ? operand[1] : nil }
 
+    static let initial = Self(operation: 0)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         var (operation, selection) = (Int(value.operation), Int(value.selection))
         try fields.number("operation", &operation, .u8)
@@ -150,18 +152,12 @@ public struct RecordAccess: Hashable, Sendable {
 
 extension Characteristic where Value == GlucoseMeasurementContext {
     /// Glucose Measurement Context: what a user has entered about a measurement.
-    public static var glucoseMeasurementContext: Self {
-        Self(
-            0x2A34, in: .glucose, properties: .notify, initial: Value(sequenceNumber: 0),
-            fields: Value.code)
-    }
+    public static var glucoseMeasurementContext: Self { Self(0x2A34, in: .glucose, properties: .notify) }
 }
 
 extension Characteristic where Value == RecordAccess {
     /// Record Access Control Point: requests for stored records, and the responses, which are indicated.
     public static var recordAccessControlPoint: Self {
-        Self(
-            .recordAccessControlPoint, in: .glucose, properties: [.write, .indicate],
-            initial: Value(operation: 0), fields: Value.code)
+        Self(.recordAccessControlPoint, in: .glucose, properties: [.write, .indicate])
     }
 }

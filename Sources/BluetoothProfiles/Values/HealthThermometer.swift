@@ -4,7 +4,7 @@ import BluetoothPrimitives
 // Health Thermometer Service 1.0.
 
 /// A Temperature Measurement of a body, also an intermediate one (Health Thermometer Service §3.1, §3.3).
-public struct TemperatureMeasurement: Hashable, Sendable {
+public struct TemperatureMeasurement: Hashable, Sendable, FieldValue {
     /// The unit of a measurement.
     public enum Unit: Hashable, Sendable {
         /// Degrees Celsius.
@@ -28,6 +28,8 @@ public struct TemperatureMeasurement: Hashable, Sendable {
     /// The temperature in degrees Celsius.
     public var celsius: Double { unit == .celsius ? value : (value - 32) / 1.8 }
 
+    static let initial = Self(0)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         value.unit = fields.isPresent(flag: 0, value.unit == .fahrenheit) ? .fahrenheit : .celsius
@@ -38,7 +40,7 @@ public struct TemperatureMeasurement: Hashable, Sendable {
 }
 
 /// The place of a temperature on the body (Health Thermometer Service §3.2). An open set: switch with a default.
-public struct TemperatureType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct TemperatureType: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The assigned value.
     public var rawValue: UInt8
 
@@ -64,14 +66,11 @@ public struct TemperatureType: RawRepresentable, Hashable, Sendable, CustomStrin
     /// The tympanum, the ear drum.
     public static let tympanum = Self(rawValue: 9)
 
-    /// The place, such as `mouth`.
-    public var description: String {
-        name(
-            of: rawValue,
-            in: [
-                "armpit", "body", "ear", "finger", "gastro-intestinal tract", "mouth", "rectum", "toe", "tympanum",
-            ], from: 1)
-    }
+    /// The names of the places.
+    static let names = [
+        "armpit", "body", "ear", "finger", "gastro-intestinal tract", "mouth", "rectum", "toe", "tympanum",
+    ]
+    static let firstName = 1
 }
 
 extension Characteristic where Value == TemperatureMeasurement {
@@ -82,9 +81,7 @@ extension Characteristic where Value == TemperatureMeasurement {
     public static var intermediateTemperature: Self { measurement(.intermediateTemperature, .notify) }
 
     private static func measurement(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> Self {
-        Self(
-            uuid, in: .healthThermometer, properties: properties, initial: Value(0),
-            fields: Value.code)
+        Self(uuid, in: .healthThermometer, properties: properties)
     }
 }
 

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 // Heart Rate Service 1.0.
 
 /// A Heart Rate Measurement (Heart Rate Service §3.1).
-public struct HeartRateMeasurement: Hashable, Sendable {
+public struct HeartRateMeasurement: Hashable, Sendable, FieldValue {
     /// The heart rate in beats per minute.
     public var rate: Int
     /// Whether the sensor touches the skin; nil from a sensor that does not detect it.
@@ -20,6 +20,8 @@ public struct HeartRateMeasurement: Hashable, Sendable {
         self.energyExpended = energyExpended
         self.rrIntervals = rrIntervals
     }
+
+    static let initial = Self(rate: 0)
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -38,7 +40,7 @@ public struct HeartRateMeasurement: Hashable, Sendable {
 }
 
 /// The place where a sensor is worn (Heart Rate Service §3.2). An open set: switch with a default.
-public struct BodySensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct BodySensorLocation: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The assigned value.
     public var rawValue: UInt8
 
@@ -60,10 +62,8 @@ public struct BodySensorLocation: RawRepresentable, Hashable, Sendable, CustomSt
     /// The foot.
     public static let foot = Self(rawValue: 6)
 
-    /// The place, such as `wrist`.
-    public var description: String {
-        name(of: rawValue, in: ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"])
-    }
+    /// The names of the places.
+    static let names = ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"]
 }
 
 /// A command to a heart rate sensor (Heart Rate Service §3.3). An open set: switch with a default.
@@ -80,11 +80,7 @@ public struct HeartRateControlPoint: RawRepresentable, Hashable, Sendable {
 
 extension Characteristic where Value == HeartRateMeasurement {
     /// Heart Rate Measurement, which is notified about once a second.
-    public static var heartRateMeasurement: Self {
-        Self(
-            .heartRateMeasurement, in: .heartRate, properties: .notify, initial: Value(rate: 0),
-            fields: Value.code)
-    }
+    public static var heartRateMeasurement: Self { Self(.heartRateMeasurement, in: .heartRate, properties: .notify) }
 }
 
 extension Characteristic where Value == BodySensorLocation {

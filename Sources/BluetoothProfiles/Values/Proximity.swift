@@ -3,7 +3,7 @@ import BluetoothPrimitives
 // Proximity Profile and Find Me Profile: Link Loss Service 1.0, Immediate Alert Service 1.0 and Tx Power Service 1.0.
 
 /// The urgency of an alert (Alert Level). An open set.
-public struct AlertLevel: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct AlertLevel: RawRepresentable, Hashable, Sendable, CustomStringConvertible, NamedValue {
     /// The code of the level.
     public let rawValue: UInt8
 
@@ -17,8 +17,8 @@ public struct AlertLevel: RawRepresentable, Hashable, Sendable, CustomStringConv
     /// A high alert.
     public static let high = Self(rawValue: 2)
 
-    /// The name of the level.
-    public var description: String { name(of: rawValue, in: ["no alert", "mild alert", "high alert"]) }
+    /// The names of the levels.
+    static let names = ["no alert", "mild alert", "high alert"]
 }
 
 extension Characteristic where Value == AlertLevel {
@@ -39,11 +39,5 @@ extension Characteristic where Value == Int {
         Self(.txPowerLevel, in: .txPower, properties: [.read, .notify], initial: 0) {
             (value, fields) throws(MalformedValue) in try fields.number(nil, &value, .i8, unit: "dBm")
         }
-    }
-}
-
-extension TypedCharacteristics {
-    static var proximity: [any TypedCharacteristic] {
-        [Characteristic.alertLevel, Characteristic.txPowerLevel]
     }
 }

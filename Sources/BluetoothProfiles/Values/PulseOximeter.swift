@@ -17,18 +17,11 @@ public struct PulseOximetry: Hashable, Sendable {
         try fields.number("pulse" + suffix, &pulseRate, .sfloat, unit: "beats/min")
     }
 
-    static func code(
-        _ value: inout Self?, _ suffix: String, flag: Int, _ fields: inout FieldCoder
-    ) throws(MalformedValue) {
-        guard fields.isPresent(flag: flag, value != nil) else { return value = nil }
-        var pair = value ?? PulseOximetry(saturation: 0, pulseRate: 0)
-        try pair.code(suffix, &fields)
-        value = pair
-    }
+    fileprivate static let zero = PulseOximetry(saturation: 0, pulseRate: 0)
 }
 
 /// A PLX Spot-Check Measurement: one result of a pulse oximeter (Pulse Oximeter Service §3.1); nil is not sent.
-public struct PulseOximeterSpotCheck: Hashable, Sendable {
+public struct PulseOximeterSpotCheck: Hashable, Sendable, FieldValue {
     /// The result.
     public var value: PulseOximetry
     /// The time of the measurement.
@@ -45,6 +38,8 @@ public struct PulseOximeterSpotCheck: Hashable, Sendable {
     /// A result.
     public init(_ value: PulseOximetry) { self.value = value }
 
+    static let initial = Self(.zero)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         try value.value.code("", &fields)
@@ -57,7 +52,7 @@ public struct PulseOximeterSpotCheck: Hashable, Sendable {
 }
 
 /// A PLX Continuous Measurement of a pulse oximeter (Pulse Oximeter Service §3.2); nil is not sent.
-public struct PulseOximeterContinuous: Hashable, Sendable {
+public struct PulseOximeterContinuous: Hashable, Sendable, FieldValue {
     /// The values with the normal averaging.
     public var normal: PulseOximetry
     /// The values with fast averaging.
@@ -74,11 +69,17 @@ public struct PulseOximeterContinuous: Hashable, Sendable {
     /// A measurement of these values.
     public init(normal: PulseOximetry) { self.normal = normal }
 
+    static let initial = Self(normal: .zero)
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
         try value.normal.code("", &fields)
-        try PulseOximetry.code(&value.fast, " fast", flag: 0, &fields)
-        try PulseOximetry.code(&value.slow, " slow", flag: 1, &fields)
+        try fields.group(&value.fast, flag: 0, initial: .zero) { (pair, fields) throws(MalformedValue) in
+            try pair.code(" fast", &fields)
+        }
+        try fields.group(&value.slow, flag: 1, initial: .zero) { (pair, fields) throws(MalformedValue) in
+            try pair.code(" slow", &fields)
+        }
         try fields.code("status", &value.status, flag: 2)
         try fields.code("device status", &value.deviceStatus, flag: 3, byteCount: 3)
         try fields.number("pulse amplitude", &value.pulseAmplitudeIndex, .sfloat, unit: "%", flag: 4)
@@ -86,7 +87,7 @@ public struct PulseOximeterContinuous: Hashable, Sendable {
 }
 
 /// The status of a pulse oximeter's measurement.
-public struct PulseOximeterStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct PulseOximeterStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits.
     public var rawValue: UInt16
 
@@ -116,18 +117,16 @@ public struct PulseOximeterStatus: OptionSet, Hashable, Sendable, CustomStringCo
     /// Invalid.
     public static let invalid = Self(rawValue: 1 << 15)
 
-    private static let names = [
+    /// The names of the bits.
+    static let names = [
         "ongoing", "early estimate", "validated", "fully qualified", "stored", "demonstration", "testing",
-        "calibrating",
-        "unavailable", "questionable", "invalid",
+        "calibrating", "unavailable", "questionable", "invalid",
     ]
-
-    /// The names of the set bits.
-    public var description: String { listed(rawValue, Self.names, from: 5) }
+    static let firstName = 5
 }
 
 /// The status of a pulse oximeter and its sensor.
-public struct PulseOximeterDeviceStatus: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct PulseOximeterDeviceStatus: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits, 24 of them.
     public var rawValue: UInt32
 
@@ -167,20 +166,17 @@ public struct PulseOximeterDeviceStatus: OptionSet, Hashable, Sendable, CustomSt
     /// The sensor is disconnected from the device.
     public static let sensorDisconnected = Self(rawValue: 1 << 15)
 
-    private static let names = [
+    /// The names of the bits.
+    static let names = [
         "extended display update", "equipment malfunction", "signal processing irregularity", "inadequate signal",
         "poor signal", "low perfusion", "erratic signal", "nonpulsatile signal", "questionable pulse",
-        "signal analysis",
-        "sensor interference", "sensor unconnected", "unknown sensor", "sensor displaced", "sensor malfunction",
-        "sensor disconnected",
+        "signal analysis", "sensor interference", "sensor unconnected", "unknown sensor", "sensor displaced",
+        "sensor malfunction", "sensor disconnected",
     ]
-
-    /// The names of the set bits.
-    public var description: String { listed(rawValue, Self.names) }
 }
 
 /// PLX Features: what a pulse oximeter supports (Pulse Oximeter Service §3.3).
-public struct PulseOximeterFeatures: Hashable, Sendable {
+public struct PulseOximeterFeatures: Hashable, Sendable, FieldValue {
     /// The bits that its measurements may have in their status; nil without a status.
     public var status: PulseOximeterStatus?
     /// The bits that its measurements may have in the status of the device; nil without one.
@@ -201,6 +197,8 @@ public struct PulseOximeterFeatures: Hashable, Sendable {
     /// No features.
     public init() {}
 
+    static let initial = Self()
+
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 2)
         fields.flag(2, &value.storesMeasurements, name: "measurement storage")
@@ -217,27 +215,18 @@ public struct PulseOximeterFeatures: Hashable, Sendable {
 extension Characteristic where Value == PulseOximeterSpotCheck {
     /// PLX Spot-Check Measurement, which is indicated.
     public static var plxSpotCheckMeasurement: Self {
-        Self(
-            .plxSpotCheckMeasurement, in: .pulseOximeter, properties: .indicate,
-            initial: Value(PulseOximetry(saturation: 0, pulseRate: 0)),
-            fields: Value.code)
+        Self(.plxSpotCheckMeasurement, in: .pulseOximeter, properties: .indicate)
     }
 }
 
 extension Characteristic where Value == PulseOximeterContinuous {
     /// PLX Continuous Measurement, which is notified about once a second.
     public static var plxContinuousMeasurement: Self {
-        Self(
-            .plxContinuousMeasurement, in: .pulseOximeter, properties: .notify,
-            initial: Value(normal: PulseOximetry(saturation: 0, pulseRate: 0)),
-            fields: Value.code)
+        Self(.plxContinuousMeasurement, in: .pulseOximeter, properties: .notify)
     }
 }
 
 extension Characteristic where Value == PulseOximeterFeatures {
     /// PLX Features: what the oximeter supports.
-    public static var plxFeatures: Self {
-        Self(
-            0x2A60, in: .pulseOximeter, initial: Value(), fields: Value.code)
-    }
+    public static var plxFeatures: Self { Self(0x2A60, in: .pulseOximeter) }
 }

@@ -31,7 +31,7 @@ public struct RSCMeasurement: Hashable, Sendable {
 }
 
 /// The features of a running speed and cadence sensor (RSC Feature).
-public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible {
+public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible, NamedBits {
     /// The bits of the value.
     public let rawValue: UInt16
 
@@ -50,13 +50,9 @@ public struct RSCFeature: OptionSet, Hashable, Sendable, CustomStringConvertible
     public static let multipleSensorLocations = Self(rawValue: 1 << 4)
 
     /// The names of the features.
-    public var description: String {
-        listed(
-            rawValue,
-            [
-                "stride length", "total distance", "walking or running", "calibration", "multiple sensor locations",
-            ])
-    }
+    static let names = [
+        "stride length", "total distance", "walking or running", "calibration", "multiple sensor locations",
+    ]
 }
 
 extension Characteristic where Value == RSCMeasurement {
@@ -88,10 +84,4 @@ extension Characteristic where Value == SCControlPoint {
     /// SC Control Point of the Running Speed and Cadence service: see
     /// `Connection.perform(_:on:timeout:)`.
     public static var runningControlPoint: Self { .controlPoint(.scControlPoint, in: .runningSpeedAndCadence) }
-}
-
-extension TypedCharacteristics {
-    static var running: [any TypedCharacteristic] {
-        [Characteristic.rscMeasurement, Characteristic.rscFeature]
-    }
 }

@@ -4,23 +4,11 @@ import BluetoothPrimitives
 package enum TypedCharacteristics {
     /// The characteristics by their UUID.
     package static let all: [BluetoothUUID: any TypedCharacteristic] = {
-        let lists: [[any TypedCharacteristic]] = [
-            devices, health, cycling, running, environment, time, proximity,
-        ]
-        return Dictionary(lists.joined().map { ($0.uuid, $0) }) { first, _ in first }
-    }()
-
-    private static var devices: [any TypedCharacteristic] {
-        [
+        let all: [any TypedCharacteristic] = [
             Characteristic.batteryLevel, Characteristic.manufacturerNameString, Characteristic.modelNumberString,
             Characteristic.serialNumberString, Characteristic.hardwareRevisionString,
             Characteristic.firmwareRevisionString, Characteristic.softwareRevisionString, Characteristic.systemID,
             Characteristic.pnpID,
-        ]
-    }
-
-    private static var health: [any TypedCharacteristic] {
-        [
             Characteristic.heartRateMeasurement, Characteristic.bodySensorLocation,
             Characteristic.heartRateControlPoint, Characteristic.temperatureMeasurement,
             Characteristic.intermediateTemperature, Characteristic.temperatureType, Characteristic.measurementInterval,
@@ -30,6 +18,26 @@ package enum TypedCharacteristics {
             Characteristic.recordAccessControlPoint, Characteristic.weightMeasurement,
             Characteristic.weightScaleFeature, Characteristic.plxSpotCheckMeasurement,
             Characteristic.plxContinuousMeasurement, Characteristic.plxFeatures,
+            Characteristic.cscMeasurement, Characteristic.cscFeature, Characteristic.cyclingSensorLocation,
+            Characteristic.cyclingPowerMeasurement, Characteristic.cyclingPowerVector,
+            Characteristic.cyclingPowerFeature,
+            Characteristic.rscMeasurement, Characteristic.rscFeature,
+            Characteristic.temperature, Characteristic.dewPoint, Characteristic.heatIndex, Characteristic.windChill,
+            Characteristic.apparentWindDirection, Characteristic.apparentWindSpeed, Characteristic.elevation,
+            Characteristic.gustFactor, Characteristic.irradiance, Characteristic.magneticDeclination,
+            Characteristic.pressure, Characteristic.trueWindDirection, Characteristic.trueWindSpeed,
+            Characteristic.ammoniaConcentration, Characteristic.carbonMonoxideConcentration,
+            Characteristic.methaneConcentration, Characteristic.nitrogenDioxideConcentration,
+            Characteristic.nonMethaneVOCConcentration, Characteristic.ozoneConcentration,
+            Characteristic.pm1Concentration, Characteristic.pm2_5Concentration, Characteristic.pm10Concentration,
+            Characteristic.sulfurDioxideConcentration, Characteristic.sulfurHexafluorideConcentration,
+            Characteristic.humidity, Characteristic.pollenConcentration, Characteristic.rainfall,
+            Characteristic.uvIndex, Characteristic.co2Concentration, Characteristic.vocConcentration,
+            Characteristic.magneticFluxDensity2D, Characteristic.magneticFluxDensity3D,
+            Characteristic.barometricPressureTrend, Characteristic.descriptorValueChanged,
+            Characteristic.currentTime, Characteristic.localTimeInformation, Characteristic.referenceTimeInformation,
+            Characteristic.alertLevel, Characteristic.txPowerLevel,
         ]
-    }
+        return Dictionary(all.map { ($0.uuid, $0) }) { first, _ in first }
+    }()
 }

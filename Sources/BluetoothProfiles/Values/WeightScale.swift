@@ -3,7 +3,7 @@ import BluetoothPrimitives
 // Weight Scale Service 1.0.
 
 /// A Weight Measurement (Weight Scale Service §3.2).
-public struct WeightMeasurement: Hashable, Sendable {
+public struct WeightMeasurement: Hashable, Sendable, FieldValue {
     /// The units of a measurement.
     public enum Units: Hashable, Sendable {
         /// Kilograms and meters.
@@ -30,6 +30,8 @@ public struct WeightMeasurement: Hashable, Sendable {
 
     /// The weight in kilograms.
     public var kilograms: Double? { units == .metric ? weight : weight.map { $0 * 0.45359237 } }
+
+    static let initial = Self(nil)
 
     static func code(_ value: inout Self, _ fields: inout FieldCoder) throws(MalformedValue) {
         try fields.flags(byteCount: 1)
@@ -74,7 +76,7 @@ public struct WeightScaleFeature: OptionSet, Hashable, Sendable, CustomStringCon
 
     /// The names of the features, and the resolutions.
     public var description: String {
-        let names = listed(rawValue & 7, ["time", "multiple users", "BMI"])
+        let names = listed(rawValue & 7, names: [0: "time", 1: "multiple users", 2: "BMI"])
         let steps = [weightResolution.map { "steps of \($0) kg" }, heightResolution.map { "steps of \($0) m" }]
         return ([names] + steps).compactMap { $0 }.joined(separator: ", ")
     }
@@ -82,11 +84,7 @@ public struct WeightScaleFeature: OptionSet, Hashable, Sendable, CustomStringCon
 
 extension Characteristic where Value == WeightMeasurement {
     /// Weight Measurement, which is indicated.
-    public static var weightMeasurement: Self {
-        Self(
-            .weightMeasurement, in: .weightScale, properties: .indicate, initial: Value(nil),
-            fields: Value.code)
-    }
+    public static var weightMeasurement: Self { Self(.weightMeasurement, in: .weightScale, properties: .indicate) }
 }
 
 extension Characteristic where Value == WeightScaleFeature {

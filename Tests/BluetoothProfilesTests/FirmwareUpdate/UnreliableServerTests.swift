@@ -53,7 +53,8 @@ import Testing
             }
             let peripheral = SimulatedPeripheral(on: radio, gatt: server)
             let adapter = try await Adapter.open(on: kernel)
-            let connection = try await adapter.connect(to: peripheral.address)
+            let connection = try await adapter.connect(
+                to: peripheral.address, options: ConnectionOptions(sendBuffer: 0))
             try await body(try await FirmwareUpdater(connection, timeout: .seconds(10)), peripheral, radio)
             await adapter.close()
         }
@@ -151,6 +152,27 @@ import Testing
             #expect(late == .timedOut)
             #expect(next == "next")
         }
+    }
+
+    /// The link accepts nothing for two calls: the device has a part of the first request, and nothing of the second.
+    @Test func theRestOfARequestIsSentBeforeTheNext() async throws {
+        let received = Mutex<[Int]>([])
+        try await run { header, body in
+            received.withLock { $0.append(body["d"]?.text?.count ?? 0) }
+            return Self.response(header, ["r": .text("response")])
+        } _: { updater, peripheral, _ in
+            peripheral.setReceiving(false)
+            let late = await failureCode { _ = try await updater.echo(String(repeating: "x", count: 10_000)) }
+            let unsent = await failureCode { _ = try await updater.echo("unsent") }
+            peripheral.setReceiving(true)
+            let next = try await updater.echo("next")
+            #expect(late == .timedOut)
+            #expect(unsent == .timedOut)
+            #expect(next == "response")
+            let unwanted = await updater.unwantedMessageCount
+            #expect(unwanted == 1)
+        }
+        #expect(received.withLock { $0 } == [10_000, 4])
     }
 
     @Test func anOversizedResponseViolatesTheProtocolAndIsSkipped() async throws {

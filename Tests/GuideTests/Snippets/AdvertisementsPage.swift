@@ -12,6 +12,30 @@ enum AdvertisementsPage {
         }
     }
 
+    /// As JSON
+    static func asJSON(_ adapter: Adapter) async throws {
+        struct Line: Encodable {
+            var quantity: String
+            var unit: String
+            var number: Double?
+            var state: Bool?
+            var event: String?
+            var text: String?
+            var bytes: [UInt8]?
+        }
+
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        for try await advertisement in try await adapter.scan(ScanOptions(filter: .serviceData(BTHome.service))) {
+            for value in advertisement.beacon(BTHome.self)?.values ?? [] {
+                let line = Line(
+                    quantity: value.quantity.rawValue, unit: value.unit, number: value.number, state: value.state,
+                    event: value.event?.kind.rawValue, text: value.text, bytes: value.bytes)
+                print(String(decoding: try encoder.encode(line), as: UTF8.self))
+            }
+        }
+    }
+
     /// Encrypted sensors
     static func encryptedSensors(_ adapter: Adapter) async throws {
         guard let key = BindKey("231d39c1d7cc1ab1aee224cd096db932") else { return }

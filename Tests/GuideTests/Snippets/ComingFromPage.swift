@@ -27,13 +27,13 @@ enum ComingFromPage {
 
     /// Core Bluetooth
     static func coreBluetooth(_ adapter: Adapter) async throws {
-        let level = LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
+        let level = LocalCharacteristic(.batteryLevel) { 97 }
         let published = try await adapter.publish { LocalService(.battery) { level } }
         let advertising = try await adapter.advertise(AdvertisementContent(localName: "Battery", services: [.battery]))
         for try await connection in try await adapter.incomingConnections() {
             print(connection.peer, "connected")
             for try await subscription in await connection.peerSubscriptions() where !subscription.configuration.isEmpty {
-                try await published[level].notify([96])
+                try await published.notify(96, of: .batteryLevel)
                 break
             }
             _ = await connection.disconnected()

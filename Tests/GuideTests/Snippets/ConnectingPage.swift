@@ -134,4 +134,23 @@ enum ConnectingPage {
         }
         await kept.disconnect()
     }
+
+    /// Several devices
+    static func severalDevices(_ adapter: Adapter) async throws {
+        let devices = try await adapter.devices(for: .seconds(5), options: ScanOptions(filter: .service(.heartRate)))
+        await withDiscardingTaskGroup { group in
+            for device in devices {
+                group.addTask {
+                    do throws(BluetoothError) {
+                        let kept = try adapter.keepConnected(to: device)
+                        let notices = try await kept.subscribe(to: .heartRateMeasurement, in: .heartRate, timeout: nil)
+                        for try await notice in notices { print(device.localName ?? "-", notice) }
+                        await kept.disconnect()
+                    } catch {
+                        print(device.localName ?? "-", error.code)
+                    }
+                }
+            }
+        }
+    }
 }

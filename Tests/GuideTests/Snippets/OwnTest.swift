@@ -3,15 +3,16 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Testing
 
 /// The function to test. It gets its adapter from its caller: in the program a real one.
 func isBatteryLow(_ adapter: Adapter) async throws(BluetoothError) -> Bool {
     let connection = try await adapter.connect { $0.services.contains(.battery) }
-    let level = try await connection.read(.batteryLevel, in: .battery)
+    let level = try await connection.read(.batteryLevel)
     await connection.disconnect()
-    return (level.first ?? 0) < 20
+    return level < 20
 }
 
 @Test func aLowBatteryIsNoticed() async throws {

@@ -8,7 +8,7 @@ enum PeripheralPage {
     static func thePeripheralRole(_ adapter: Adapter) async throws {
         try await adapter.serve(AdvertisementContent(localName: "Battery", services: [.battery])) {
             LocalService(.battery) {
-                LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
+                LocalCharacteristic(.batteryLevel) { 97 }
             }
         } while: { _, connections in
             for try await connection in connections {

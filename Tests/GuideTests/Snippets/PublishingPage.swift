@@ -8,21 +8,21 @@ enum PublishingPage {
     static func inOneCall(_ adapter: Adapter) async throws {
         try await adapter.serve(AdvertisementContent(localName: "Battery", services: [.battery])) {
             LocalService(.battery) {
-                LocalCharacteristic(.batteryLevel, properties: .read, value: [97])
+                LocalCharacteristic(.batteryLevel) { 97 }
             }
         }
     }
 
     /// In one call
     static func inOneCall2(_ adapter: Adapter) async throws {
-        let rate = LocalCharacteristic(.heartRateMeasurement, properties: .notify)
+        let rate = LocalCharacteristic(.heartRateMeasurement)
         try await adapter.serve(AdvertisementContent(localName: "Heart", services: [.heartRate])) {
             LocalService(.heartRate) { rate }
         } while: { published, connections in
             for try await connection in connections {
                 print(connection.peer, "connected")
                 for try await subscription in await connection.peerSubscriptions() where !subscription.configuration.isEmpty {
-                    try await published[rate].notify([0x06, 72])
+                    try await published.notify(HeartRateMeasurement(rate: 72, hasContact: true), of: .heartRateMeasurement)
                     break
                 }
                 break
@@ -79,7 +79,7 @@ enum PublishingPage {
     /// Descriptors and included services
     static func descriptorsAndIncludedServices(_ adapter: Adapter) async throws {
         let battery = LocalService(.battery, isPrimary: false) {
-            LocalCharacteristic(.batteryLevel, properties: .read, value: [97])
+            LocalCharacteristic(.batteryLevel, properties: .read) { 97 }
         }
         let speed = LocalService("FFF0") {
             LocalCharacteristic("FFF1", properties: .read, value: [5]) {
@@ -92,8 +92,8 @@ enum PublishingPage {
 
     /// Periodic values
     static func periodicValues(_ adapter: Adapter) async throws {
-        let rate = LocalCharacteristic(.heartRateMeasurement, properties: .notify)
-            .notifying(every: .seconds(1)) { [0x06, .random(in: 60...80)] }
+        let rate = LocalCharacteristic(.heartRateMeasurement)
+            .notifying(every: .seconds(1), of: .heartRateMeasurement) { HeartRateMeasurement(rate: .random(in: 60...80)) }
         try await adapter.serve(AdvertisementContent(localName: "Heart", services: [.heartRate])) {
             LocalService(.heartRate) { rate }
         }
@@ -101,7 +101,7 @@ enum PublishingPage {
 
     /// Sending values
     static func sendingValues(_ adapter: Adapter) async throws {
-        let rate = LocalCharacteristic(.heartRateMeasurement, properties: .notify)
+        let rate = LocalCharacteristic(.heartRateMeasurement)
         let published = try await adapter.publish { LocalService(.heartRate) { rate } }
         for try await connection in try await adapter.incomingConnections() {
             for try await subscription in await connection.peerSubscriptions()

@@ -49,12 +49,15 @@ enum TestingPage {
 
     /// Your program beside the test
     static func yourProgramBesideTheTest(_ adapter: Adapter, _ radio: SimulatedRadio) async throws {
-        let logging = Task(executorPreference: radio.loop) {
-            for try await advertisement in try await adapter.scan() { print(advertisement.localName ?? "-") }
+        try await withThrowingTaskGroup { program in
+            program.addTask {
+                for try await advertisement in try await adapter.scan() { print(advertisement.localName ?? "-") }
+            }
+            try await radio.sleep(for: .seconds(1))               // the test
+            program.cancelAll()
+            let end = await program.nextResult()                  // waits until it has ended
+            #expect(throws: BluetoothError.self) { try end?.get() }
         }
-        try await radio.sleep(for: .seconds(1))
-        logging.cancel()
-        _ = await logging.result
     }
 
     /// Losing things

@@ -70,7 +70,7 @@ def a_store_has_the_bonds_of_its_program(radio):
 
 def pairing_again_after_a_kill(radio):
     """The kernel keeps the link, and the pairing, of a killed program for two seconds."""
-    for moment in (0.4, 1.0):
+    for moment in (0.2, 1.0):
         command = ['ble', 'pair', *device(radio), '--bonds', BONDS, '--security', 'authenticated', '--passkey', '042042']
         with Program(*command) as killed:
             killed.until(lambda: radio.stat()['links'] == 1, 30, 'a link')

@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothProfiles
 import BluetoothSimulation
 import Glibc
 
@@ -14,10 +15,10 @@ extension SmallPrograms {
                     let server = try await Adapter.open(.index(0), power: .powerOn, on: .environment)
                     let client = try await Adapter.open(.index(1), power: .powerOn, on: .environment)
                     let level = try await server.serve(AdvertisementContent(localName: "Battery")) {
-                        LocalService(.battery) { LocalCharacteristic(.batteryLevel, properties: .read, value: [97]) }
+                        LocalService(.battery) { LocalCharacteristic(.batteryLevel) { 97 } }
                     } while: { _, _ in
                         try await client.withConnection(to: server.information.address) { connection in
-                            try await connection.read(.batteryLevel, in: .battery)
+                            try await connection.read(.batteryLevel)
                         }
                     }
                     print(client.information.name, "reads", level, "from", server.information.name)

@@ -96,8 +96,11 @@ import Testing
         }
     }
 
-    @Test func servicesAreServedUntilShutdown() async throws {
-        let server = radio.makeKernel()
+    /// Serves a battery until a visitor has read its level, after `body`.
+    func serveBattery(
+        on server: SimulatedKernel,
+        after body: @escaping @Sendable (_ adapter: Adapter, _ visitor: Adapter) async throws -> Void = { _, _ in }
+    ) async throws {
         let client = radio.makeKernel()
         try await radio.run {
             let adapter = try await Adapter.open(power: .powerOn, on: server)
@@ -108,6 +111,7 @@ import Testing
                     LocalService(.battery) { LocalCharacteristic(.batteryLevel, properties: .read, value: [97]) }
                 })
             try await run([AdapterService(adapter, metrics: metrics), serving]) {
+                try await body(adapter, visitor)
                 let connection = try await visitor.connect { $0.services.contains(.battery) }
                 #expect(try await connection.read(.batteryLevel, in: .battery) == [97])
                 await connection.disconnect()
@@ -117,6 +121,10 @@ import Testing
             }
             await visitor.close()
         }
+    }
+
+    @Test func servicesAreServedUntilShutdown() async throws {
+        try await serveBattery(on: radio.makeKernel())
         #expect(try counted.expectMeter("bluetooth_links", [("adapter", "hci0")]).values == [1, 0])
     }
 
@@ -147,23 +155,9 @@ import Testing
 
     @Test func servicesWaitForTheirAdapter() async throws {
         let server = radio.makeKernel()
-        let client = radio.makeKernel()
-        try await radio.run {
-            let adapter = try await Adapter.open(power: .powerOn, on: server)
-            let visitor = try await Adapter.open(power: .powerOn, on: client)
-            let serving = ServingService(
-                on: adapter, AdvertisementContent(services: [.battery]), metrics: metrics,
-                services: {
-                    LocalService(.battery) { LocalCharacteristic(.batteryLevel, properties: .read, value: [97]) }
-                })
-            try await run([AdapterService(adapter, metrics: metrics), serving]) {
-                _ = try await visitor.firstAdvertisement { $0.services.contains(.battery) }
-                try await restart(adapter, of: server)
-                let connection = try await visitor.connect { $0.services.contains(.battery) }
-                #expect(try await connection.read(.batteryLevel, in: .battery) == [97])
-                await connection.disconnect()
-            }
-            await visitor.close()
+        try await serveBattery(on: server) { adapter, visitor in
+            _ = try await visitor.firstAdvertisement { $0.services.contains(.battery) }
+            try await restart(adapter, of: server)
         }
     }
 

@@ -84,9 +84,7 @@ extension Link {
     }
 
     /// The time until a deadline; nil without one.
-    func remaining(until deadline: KernelInstant?) -> Duration? {
-        deadline.map { max(.zero, loop.now.duration(to: $0)) }
-    }
+    func remaining(until deadline: KernelInstant?) -> Duration? { deadline?.remaining(at: loop.now) }
 
     /// Returns the handle of an attribute; throws if the attribute may have changed since its discovery.
     func current(_ attribute: some RemoteAttribute, _ name: String) throws(BluetoothError) -> AttributeHandle {

@@ -20,7 +20,7 @@ package struct ConnectTime: Sendable {
     }
 
     /// The remaining time for connecting; nil for no limit.
-    func remaining(at now: KernelInstant) -> Duration? { end.map { max(.zero, now.duration(to: $0)) } }
+    func remaining(at now: KernelInstant) -> Duration? { end?.remaining(at: now) }
 
     package func isOver(at now: KernelInstant) -> Bool { end.map { now >= $0 } ?? false }
 

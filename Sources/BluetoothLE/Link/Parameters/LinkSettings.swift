@@ -97,7 +97,7 @@ extension Link {
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         try await requests.waiters.makePromise().value(
             .init("wait for the link's settings", peer: peer), timeout: timeout, on: loop)
-        return deadline.map { max(.zero, loop.now.duration(to: $0)) }
+        return deadline?.remaining(at: loop.now)
     }
 
     /// Requests the settings that the link does not have. A refusal by the controller or the peer is no error: the link

@@ -71,12 +71,15 @@ extension Link {
         }
         _ = try bearer(for: operation)
         if !pairings.hasKey(addresses), !protection.isPairing, protection.changeCount == 0 {
-            // A program that was killed may have left a key, or a pairing, without a bond.
+            // A program that was killed may have left a key, or a pairing, without a bond. A peer whose pairing is broken off
+            // may give no keys in the next one on the same link.
+            let hadFailed = protection.hasFailed
             await pairings.removeUnstored(identity)
-            guard try security().keySize == 0 else {
+            guard try security().keySize == 0, protection.hasFailed == hadFailed else {
                 protection.endLink(self, .linkLost)
                 var error = BluetoothError.pairing(operation, .linkLost)
-                error.message = "The link was ended, since it was encrypted with a key that is not stored here."
+                error.message =
+                    "The link was ended, since another program had paired on it, and its key is not stored here."
                 throw error
             }
         }

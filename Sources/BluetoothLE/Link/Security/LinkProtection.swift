@@ -59,6 +59,8 @@ final class LinkProtection {
     private(set) var changeCount: UInt64 = 0
     /// The failure of the last pairing that the peer began.
     private var lastFailure: PairingFailure?
+    /// Whether a pairing has failed that is not the outcome of a raise.
+    var hasFailed: Bool { lastFailure != nil }
     /// Whether there was a pairing, or an attempt: encryption is no proof then that the peer has the bond's key.
     private(set) var hasPaired = false
     /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.

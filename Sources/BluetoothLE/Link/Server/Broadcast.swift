@@ -42,11 +42,11 @@ extension LinkRegistry {
             let link = connection.core.value
             let isSpared = kind == .notification && !trusted.isEmpty && link.patience.isOnTrial
             // A completed call needs no timer.
-            var remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
+            var remaining = call.isResolved ? nil : deadline?.remaining(at: loop.now)
             if isSpared, !call.isResolved {
                 let end = trialEnd ?? loop.now.advanced(by: LinkPatience.trialWait)
                 trialEnd = end
-                let rest = max(loop.now.duration(to: end), .zero)
+                let rest = end.remaining(at: loop.now)
                 remaining = min(remaining ?? rest, rest)
             }
             let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
