@@ -32,7 +32,7 @@ public func runOnMainLoop(_ body: @escaping @MainActor () async throws -> Void) 
                 }
             }
         }
-        fatalError("The event loop was stopped.")
+        preconditionFailure("the event loop was stopped")
     } catch {
         exit(error)
     }
