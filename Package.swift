@@ -76,6 +76,22 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
     let coreBluetoothTargets: [Target] = []
 #endif
 
+// The main actor's executor is not public API of Swift's yet, and an older compiler has no way to replace it.
+#if os(Linux) && compiler(>=6.3)
+    let mainLoop: [Target.Dependency] = ["BluetoothMainLoop", "BluetoothLinux", "BluetoothLoop"]
+    let mainLoopProducts: [Product] = [.library(name: "BluetoothMainLoop", targets: ["BluetoothMainLoop"])]
+    let mainLoopTargets: [Target] = [
+        .systemLibrary(name: "CBluetoothMainLoop", path: "Sources/CBluetoothMainLoop"),
+        floor(
+            "BluetoothMainLoop",
+            on: ["BluetoothHost", "BluetoothLinux", "BluetoothLoop", "BluetoothSystem", "CBluetoothMainLoop"]),
+    ]
+#else
+    let mainLoop: [Target.Dependency] = []
+    let mainLoopProducts: [Product] = []
+    let mainLoopTargets: [Target] = []
+#endif
+
 let package = Package(
     name: "swift-bluetooth-le",
     products: [
@@ -88,7 +104,7 @@ let package = Package(
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "BluetoothSimulation", targets: ["BluetoothSimulation"]),
         .library(name: "LINBLESimulation", targets: ["LINBLESimulation"]),
-    ] + coreBluetoothProducts,
+    ] + coreBluetoothProducts + mainLoopProducts,
     traits: [
         .trait(
             name: "Services",
@@ -288,7 +304,7 @@ let package = Package(
             dependencies: [
                 "BluetoothLE", "BluetoothHost", "BluetoothAdvertising", "BluetoothSimulation", "BluetoothSockets",
                 "BluetoothProfiles", "BluetoothSystem", "LINBLE",
-            ] + coreBluetooth,
+            ] + coreBluetooth + mainLoop,
             path: "Tests/SmallPrograms", swiftSettings: testSettings),
         .testTarget(
             name: "ProgramTests",
@@ -310,5 +326,5 @@ let package = Package(
                 log,
             ],
             path: "Tests/Conformance"),
-    ] + coreBluetoothTargets
+    ] + coreBluetoothTargets + mainLoopTargets
 )

@@ -97,12 +97,20 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     var isOnLoopThread: Bool { loopThread.load(ordering: .relaxed) == currentThread() }
 
     func start(_ body: @escaping @Sendable () -> Void) {
-        thread.start { [self] in
-            loopThread.store(currentThread(), ordering: .relaxed)
-            body()
-            closeDropped(isLast: true)
-            loopThread.store(0, ordering: .relaxed)
-        }
+        thread.start { [self] in run(body) }
+    }
+
+    /// Makes the calling thread the loop's while it runs `body`; the thread that would have been started ends.
+    func runOnCallingThread(_ body: () -> Void) {
+        thread.start {}
+        run(body)
+    }
+
+    private func run(_ body: () -> Void) {
+        loopThread.store(currentThread(), ordering: .relaxed)
+        body()
+        closeDropped(isLast: true)
+        loopThread.store(0, ordering: .relaxed)
     }
 
     func wake() {

@@ -30,6 +30,20 @@ package final class LinuxKernel: BluetoothKernel {
         loop = EventLoop(driver: driver)
     }
 
+    /// Runs the loop, as the main actor's, on the calling thread, `body` first, until `loop.stop()`.
+    ///
+    /// Traps if the loop has a thread of its own, as it has from its first work on.
+    package func runMainActor(after body: () -> Void) {
+        driver.runOnCallingThread { loop.runMainActor(after: body) }
+    }
+
+    /// Calls `handler` on the loop whenever another library has written to `descriptor`, its event descriptor, for as
+    /// long as the loop runs. Called on the loop.
+    package func watch(event descriptor: CInt, _ handler: @escaping @Sendable () -> Void) throws(KernelError) {
+        assert(loop.isCurrent, "descriptors are watched on the loop")
+        try EventWatch(descriptor, driver: driver, handler).start()
+    }
+
     /// The adapters in the kernel (`HCIGETDEVLIST`, `HCIGETDEVINFO`), lowest index first. Needs no privilege.
     ///
     /// Throws `socket: EAFNOSUPPORT` if the kernel has no Bluetooth.

@@ -137,8 +137,20 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         switch action {
         case .none: break
         case .wake: if !isCurrent { driver.wake() }
-        case .start: driver.start { [weak self] in self?.run() }
+        case .start: driver.start { [weak self] in self?.run(isMainActor: false) }
         }
+    }
+
+    /// Runs the main actor's loop on the calling thread until ``stop()``, `body` first; the driver starts no thread.
+    ///
+    /// The driver must know the thread as the loop's already. Traps after the loop's first work.
+    package func runMainActor(after body: () -> Void) {
+        state.withLock { state in
+            precondition(!state.isStarted, "the event loop runs on another thread already")
+            state.isStarted = true
+        }
+        body()
+        run(isMainActor: true)
     }
 
     /// Ends the loop's thread after the queued work. The loop must not be used afterwards.
@@ -156,7 +168,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     /// the kernel in between would cost more than the turns.
     private static let turnsPerWait = 16
 
-    private func run() {
+    private func run(isMainActor: Bool) {
         var queue: [Work] = []
         while true {
             var timersBefore: UInt64 = 0
@@ -169,7 +181,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
                 if isDone { return }
                 timersBefore = nextOrder
                 guard !queue.isEmpty else { break }
-                perform(queue)
+                perform(queue, isMainActor)
                 queue.removeAll(keepingCapacity: true)
             }
             // One at a time, since a handler may cancel the next. Timers set meanwhile wait for the next round, so that
@@ -186,11 +198,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         }
     }
 
-    private func perform(_ queue: [Work]) {
+    private func perform(_ queue: [Work], _ isMainActor: Bool) {
         let executor = asUnownedSerialExecutor()
         let taskExecutor = asUnownedTaskExecutor()
         for work in queue {
             switch work {
+            // A task goes on to another actor here without a turn of the queue if it prefers the executor that it is run
+            // with, and the main actor's tasks prefer none.
+            case .actorJob(let job) where isMainActor: job.runSynchronously(on: executor)
             case .actorJob(let job): job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
             case .taskJob(let job): job.runSynchronously(on: taskExecutor)
             case .call(let body): body()

@@ -1,6 +1,7 @@
 import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
+import BluetoothSystem
 import Glibc
 import BluetoothLinux
 import Synchronization
@@ -15,6 +16,14 @@ private actor Counter: LoopActor {
     init(_ loop: EventLoop) { self.loop = loop }
 
     func add() { count += 1 }
+
+    /// Whether a call of another actor on the loop comes before what is queued.
+    func isCallDirect(to other: Counter) async -> Bool {
+        let queued = Journal<Int>()
+        loop.execute { queued.add(1) }
+        await other.add()
+        return queued.entries.isEmpty
+    }
 }
 
 @Suite(.timeLimit(.minutes(1)))
@@ -62,6 +71,26 @@ struct LoopTests {
         }.value
         #expect(isAlwaysThere)
         #expect(!kernel.loop.isCurrent)
+    }
+
+    @Test func theMainActorsLoopRunsOnTheThreadThatCallsIt() async throws {
+        let kernel = try LinuxKernel()
+        let threads = Journal<UInt>()
+        try startThread(named: "main") {
+            kernel.runMainActor { threads.add(kernel.loop.isCurrent ? currentThread() : 0) }
+            threads.add(0)
+        }
+        let other = try LinuxKernel.shared.loop
+        let first = await threads.wait(on: other) { !$0.isEmpty }?.first
+        #expect(await kernel.onLoop { currentThread() } == first)
+        let pair = try await Pair.open(on: kernel)
+        #expect(await pair.send([1]) == [.sent])
+        #expect(await pair.secondEntries(1) == [.packet([1])])
+        await pair.close()
+        // Its tasks prefer no executor, and go from actor to actor without a turn of the queue.
+        #expect(await Counter(kernel.loop).isCallDirect(to: Counter(kernel.loop)))
+        kernel.loop.stop()
+        #expect(await threads.wait(on: other) { $0.last == 0 }?.count == 2)
     }
 
     @Test func manyThreadsMayWakeIt() async throws {

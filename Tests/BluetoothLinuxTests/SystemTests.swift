@@ -185,6 +185,28 @@ struct SystemTests {
         await loop.run {}
     }
 
+    @Test func everyWriteToAWatchedEventDescriptorIsReported() async throws {
+        let driver = try EpollDriver()
+        let loop = EventLoop(driver: driver)
+        defer { loop.stop() }
+        let written = Journal<Int>()
+        let event = try FileDescriptor.event()
+        event.signal()
+        let number = event.number
+        try await loop.run { try EventWatch(number, driver: driver) { written.add(0) }.start() }
+        #expect(await written.wait(on: loop) { $0.count == 1 } != nil)
+        event.signal()
+        #expect(await written.wait(on: loop) { $0.count == 2 } != nil)
+        // Once each, though the count is never read.
+        for _ in 0..<3 { await loop.run {} }
+        #expect(written.entries.count == 2)
+        // A loop that has lost its descriptor registers it again: a call for the loss, and one for the count.
+        await loop.run { driver.recover(0) }
+        #expect(await written.wait(on: loop) { $0.count == 4 } != nil)
+        event.signal()
+        #expect(await written.wait(on: loop) { $0.count == 5 } != nil)
+    }
+
     @Test func aLoopThatIsNeverUsedLeavesNoThread() throws {
         for _ in 0..<100 { _ = try LinuxKernel() }
     }

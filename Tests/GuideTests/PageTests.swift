@@ -71,8 +71,8 @@ import Testing
 
     /// A declaration without a topic is in an alphabetical list at the end.
     @Test(arguments: [
-        "BluetoothAdvertising", "BluetoothGateway", "BluetoothHCI", "BluetoothLE", "BluetoothProfiles",
-        "BluetoothSimulation", "CoreBluetooth", "LINBLE", "LINBLESimulation",
+        "BluetoothAdvertising", "BluetoothGateway", "BluetoothHCI", "BluetoothLE", "BluetoothMainLoop",
+        "BluetoothProfiles", "BluetoothSimulation", "CoreBluetooth", "LINBLE", "LINBLESimulation",
     ])
     func everyDeclarationHasATopic(product: String) throws {
         let page = try Pages.text(of: "Sources/\(product)/\(product).docc/\(product).md")

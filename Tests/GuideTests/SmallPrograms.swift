@@ -38,6 +38,8 @@ enum SmallPrograms {
             separator: "\n", omittingEmptySubsequences: false
         ).map(String.init)
         let code = Array(lines.drop { $0.hasPrefix("//") })
+        // Without `@main` it must say that its `main` is the main actor's.
+        let body = Pages.body(of: code).map { $0.replacing("static func main()", with: "@MainActor static func main()") }
         return """
             // \(source)/\(name).swift, for the tests. Generated from it:
             //     \(Pages.remedy)
@@ -46,8 +48,8 @@ enum SmallPrograms {
             \(code.filter { $0.hasPrefix("import ") }.joined(separator: "\n"))
 
             extension SmallPrograms {
-                static func run\(name)() async throws {
-            \(Pages.body(of: code).map { $0.isEmpty ? "" : "        \($0)" }.joined(separator: "\n"))
+                @MainActor static func run\(name)() async throws {
+            \(body.map { $0.isEmpty ? "" : "        \($0)" }.joined(separator: "\n"))
                 }
             }
 
@@ -62,7 +64,7 @@ enum SmallPrograms {
 
         extension SmallPrograms {
             /// The programs by name.
-            static let all: [String: @Sendable () async throws -> Void] = [
+            static let all: [String: @MainActor () async throws -> Void] = [
         \(names.map { "        \"\($0)\": { try await run\($0)() }," }.joined(separator: "\n"))
             ]
         }

@@ -40,13 +40,21 @@ final class RunningProgram {
         }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, messages, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        // As a shell starts it: a queue's thread blocks signals, and the program's main thread would inherit that.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var unblocked = sigset_t()
+        sigemptyset(&unblocked)
+        posix_spawnattr_setsigmask(&attributes, &unblocked)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         let variables = environment.map { "\($0)=\($1)" }
         let words = (["/usr/bin/env"] + variables + runner + ["\(builtFolder)/\(program)"] + arguments).map {
             strdup($0)
         }
         defer { for word in words { free(word) } }
         var process: pid_t = 0
-        let failure = posix_spawn(&process, "/usr/bin/env", &actions, nil, words + [nil], environ)
+        let failure = posix_spawn(&process, "/usr/bin/env", &actions, &attributes, words + [nil], environ)
         close(ends[1])
         if isTyped { close(typed[0]) }
         (self.process, output, input) = (process, ends[0], isTyped ? typed[1] : nil)

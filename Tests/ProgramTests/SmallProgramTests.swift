@@ -3,10 +3,12 @@ import Testing
 
 /// The programs of Examples/Small print what their heads say.
 @Suite struct SmallProgramTests {
-    @Test(arguments: try SmallProgram.all()) func itPrintsWhatItsHeadSays(_ program: SmallProgram) async throws {
+    @Test(arguments: try SmallProgram.all(), MainExecutor.all) func itPrintsWhatItsHeadSays(
+        _ program: SmallProgram, on executor: MainExecutor
+    ) async throws {
         try await withFolder { folder in
             try await onItsOwnThread {
-                let running = try program.start(messages: "\(folder)/err")
+                let running = try program.start(messages: "\(folder)/err", on: executor)
                 var expected: [String] = []
                 for line in program.transcript {
                     if line.hasPrefix("> ") {
@@ -63,10 +65,69 @@ import Testing
         }
     }
 
+    #if compiler(>=6.3)
+        /// The stories of Tests/SmallPrograms/MainLoopStories.swift.
+        @Test(arguments: [
+            (
+                "Threads", 1,
+                [
+                    "main actor true", "call of an actor on the loop true", "queued call", "after a sleep true",
+                    "task true", "detached task false", "after a detached task true", "block of the main queue true",
+                ]
+            ),
+            ("UART", 0, ["[97]", "[97, 97]", "[97, 97, 97]"]),
+            (
+                "Monitor", 0,
+                [
+                    "scanning for a heart rate sensor", "found Pulse-Z1", "connected", "worn on the wrist",
+                    "72 beats per minute", "73 beats per minute", "75 beats per minute", "disconnected",
+                ]
+            ),
+        ]) func theMainActorRunsOnTheEventLoop(_ story: String, status: Int32, lines: [String]) async throws {
+            let ended = try await run(
+                "SmallPrograms", [],
+                environment: [
+                    ("BLUETOOTH_SIMULATION", "\(SmallProgram.folder)/world.json"), ("SMALL_PROGRAM", story),
+                    ("SMALL_MAIN_LOOP", "1"),
+                ])
+            #expect(ended.lines == lines, "\(ended.messages)")
+            #expect(ended.status == status)
+            #expect(ended.messages == (status == 0 ? "" : "Ended()\n"))
+        }
+
+        @Test func anErrorThatEndsTheMainLoopHasItsStatus() async throws {
+            try await withFolder { folder in
+                try SystemFiles.replace("\(folder)/world", with: Array(#"{"adapters": [], "devices": []}"#.utf8))
+                let ended = try await run(
+                    "SmallPrograms", [],
+                    environment: [
+                        ("BLUETOOTH_SIMULATION", "\(folder)/world"), ("SMALL_PROGRAM", "UART"),
+                        ("SMALL_MAIN_LOOP", "1"),
+                    ])
+                #expect(ended.status == 69)
+                #expect(ended.output.isEmpty)
+                #expect(ended.messages.contains("No Bluetooth adapter found."))
+            }
+        }
+    #endif
+
     /// What a visitor prints at its end (Tests/SmallPrograms/Visitors.swift).
     private static let visited = "(visited)"
 
     private static func printed(_ lines: [String]) -> [String] { lines.filter { $0 != visited } }
+}
+
+/// What runs a program's main actor.
+enum MainExecutor: Sendable {
+    case mainQueue
+    /// The event loop, by BluetoothMainLoop.
+    case eventLoop
+
+    #if compiler(>=6.3)
+        static let all = [mainQueue, eventLoop]
+    #else
+        static let all = [mainQueue]
+    #endif
 }
 
 /// A program of Examples/Small with its head.
@@ -115,12 +176,15 @@ struct SmallProgram: Sendable, CustomTestStringConvertible {
         transcript = isStopped ? shown.dropLast() : shown
     }
 
-    func start(messages: String, world: String? = nil) throws -> RunningProgram {
+    func start(
+        messages: String, world: String? = nil, on executor: MainExecutor = .mainQueue
+    ) throws -> RunningProgram {
         let variables = world.map { [("BLUETOOTH_SIMULATION", $0)] } ?? environment
         let visitor = isVisited && world == nil ? [("SMALL_VISITOR", "1")] : []
+        let loop = executor == .eventLoop ? [("SMALL_MAIN_LOOP", "1")] : []
         return try RunningProgram(
             "SmallPrograms", arguments, messages: messages,
-            environment: variables + [("SMALL_PROGRAM", name)] + visitor,
+            environment: variables + [("SMALL_PROGRAM", name)] + visitor + loop,
             // A pipe gets what a terminal gets, a line at a time.
             through: ["stdbuf", "-oL"], isTyped: true)
     }

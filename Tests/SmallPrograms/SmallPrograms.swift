@@ -1,15 +1,38 @@
 import BluetoothLE
 import BluetoothSockets
 import BluetoothSystem
+import Dispatch
 import Glibc
+
+#if compiler(>=6.3)
+    import BluetoothMainLoop
+#endif
 
 /// The programs of `Examples/Small` in one executable, so that the tests run them as processes and link one.
 ///
 /// The environment chooses: `SMALL_PROGRAM=Scan`. The arguments, standard input and everything else are the program's. With
-/// `SMALL_VISITOR=1` a central connects to it and prints a line when it has ended.
+/// `SMALL_VISITOR=1` a central connects to it and prints a line when it has ended. With `SMALL_MAIN_LOOP=1` the main actor
+/// runs on the event loop.
 @main enum SmallPrograms {
-    static func main() async throws {
-        guard let name = SystemFiles.environment("SMALL_PROGRAM"), let program = all[name] else {
+    static func main() {
+        #if compiler(>=6.3)
+            if SystemFiles.environment("SMALL_MAIN_LOOP") != nil { runOnMainLoop { try await run() } }
+        #endif
+        // As an asynchronous `main` is run.
+        Task { @MainActor in
+            do {
+                try await run()
+                exit(0)
+            } catch {
+                print(error)
+                exit(1)
+            }
+        }
+        dispatchMain()
+    }
+
+    @MainActor private static func run() async throws {
+        guard let name = SystemFiles.environment("SMALL_PROGRAM"), let program = all[name] ?? stories[name] else {
             print("SMALL_PROGRAM is none of", all.keys.sorted().joined(separator: ", "))
             exit(64)
         }

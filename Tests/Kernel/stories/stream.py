@@ -1,4 +1,4 @@
-"""100 KiB to a LINBLE and back, without loss or reordering."""
+"""100 KiB to a LINBLE and back, without loss or reordering, and a few bytes from the main loop."""
 
 import os
 
@@ -13,6 +13,13 @@ def there_and_back():
     check(sent == received, f'{len(received)} of {len(sent)} bytes were echoed, and they differ at {same}')
 
 
+def on_the_main_loop():
+    """The main actor's loop waits for the sockets."""
+    program = run('SmallPrograms', 'LINBLE-ECHO', wrapper=('env', 'SMALL_PROGRAM=UART', 'SMALL_MAIN_LOOP=1'), within=60)
+    program.check(program.out == '[97]\n[97, 97]\n[97, 97, 97]\n', 'not the bytes that it sent')
+
+
 with Radio('echo') as radio:
     run_story('100 KiB there and back', there_and_back)
+    run_story('a program whose main actor runs on the event loop', on_the_main_loop)
 the_end()

@@ -7,9 +7,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runAdapterStates() async throws {
+    @MainActor static func runAdapterStates() async throws {
         struct AdapterStates {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     for try await change in try await Adapter.changes(on: .environment) { print(change) }
                 } catch {

@@ -4,7 +4,7 @@
 
 extension SmallPrograms {
     /// The programs by name.
-    static let all: [String: @Sendable () async throws -> Void] = [
+    static let all: [String: @MainActor () async throws -> Void] = [
         "AdapterStates": { try await runAdapterStates() },
         "BatteryPeripheral": { try await runBatteryPeripheral() },
         "Beacon": { try await runBeacon() },

@@ -8,9 +8,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runBatteryPeripheral() async throws {
+    @MainActor static func runBatteryPeripheral() async throws {
         struct BatteryPeripheral {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let content = AdvertisementContent(localName: "Battery", services: [.battery])

@@ -8,9 +8,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runBeacon() async throws {
+    @MainActor static func runBeacon() async throws {
         struct Beacon {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let apple = IBeacon(

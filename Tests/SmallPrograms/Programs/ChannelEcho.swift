@@ -7,9 +7,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runChannelEcho() async throws {
+    @MainActor static func runChannelEcho() async throws {
         struct ChannelEcho {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let listener = try await adapter.listen(psm: 0x0085)

@@ -9,9 +9,9 @@ import Glibc
 import LINBLE
 
 extension SmallPrograms {
-    static func runChat() async throws {
+    @MainActor static func runChat() async throws {
         struct Chat {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let options = UARTOptions(profiles: [.linble, .nordic])

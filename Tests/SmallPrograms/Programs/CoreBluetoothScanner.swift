@@ -5,7 +5,7 @@
 import CoreBluetooth
 
 extension SmallPrograms {
-    static func runCoreBluetoothScanner() async throws {
+    @MainActor static func runCoreBluetoothScanner() async throws {
         final class Scanner: NSObject, CBCentralManagerDelegate {
             func centralManagerDidUpdateState(_ central: CBCentralManager) {
                 switch central.state {
@@ -26,7 +26,7 @@ extension SmallPrograms {
         }
 
         struct CoreBluetoothScanner {
-            static func main() async throws {
+            @MainActor static func main() async throws {
                 let scanner = Scanner()
                 let central = CBCentralManager(delegate: scanner, queue: nil)
                 try await Task.sleep(for: .seconds(3))

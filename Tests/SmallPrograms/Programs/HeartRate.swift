@@ -8,9 +8,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runHeartRate() async throws {
+    @MainActor static func runHeartRate() async throws {
         struct HeartRate {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let connection = try await adapter.connect { $0.services.contains(.heartRate) }

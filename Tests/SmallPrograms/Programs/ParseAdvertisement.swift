@@ -6,9 +6,9 @@ import BluetoothAdvertising
 import Glibc
 
 extension SmallPrograms {
-    static func runParseAdvertisement() async throws {
+    @MainActor static func runParseAdvertisement() async throws {
         struct ParseAdvertisement {
-            static func main() {
+            @MainActor static func main() {
                 let words = CommandLine.arguments.dropFirst()
                 let bytes = words.compactMap { UInt8($0, radix: 16) }
                 guard !bytes.isEmpty, bytes.count == words.count else {

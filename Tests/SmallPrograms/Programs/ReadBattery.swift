@@ -8,9 +8,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runReadBattery() async throws {
+    @MainActor static func runReadBattery() async throws {
         struct ReadBattery {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let found = try await adapter.firstAdvertisement(options: ScanOptions(filter: .service(.battery)))

@@ -7,9 +7,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runScan() async throws {
+    @MainActor static func runScan() async throws {
         struct Scan {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     for device in try await adapter.devices(for: .seconds(5)) {

@@ -7,9 +7,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runSeveralSensors() async throws {
+    @MainActor static func runSeveralSensors() async throws {
         struct SeveralSensors {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let devices = try await adapter.devices(for: .seconds(2), options: ScanOptions(filter: .connectable))

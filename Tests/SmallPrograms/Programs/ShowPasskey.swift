@@ -7,7 +7,7 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runShowPasskey() async throws {
+    @MainActor static func runShowPasskey() async throws {
         struct Display: PairingAgent {
             var ioCapability: IOCapability { .displayOnly }
 
@@ -17,7 +17,7 @@ extension SmallPrograms {
         }
 
         struct ShowPasskey {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     try await adapter.setPairingAgent(Display(), secureConnections: .only)

@@ -8,9 +8,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runTwoAdapters() async throws {
+    @MainActor static func runTwoAdapters() async throws {
         struct TwoAdapters {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let server = try await Adapter.open(.index(0), power: .powerOn, on: .environment)
                     let client = try await Adapter.open(.index(1), power: .powerOn, on: .environment)

@@ -8,9 +8,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runWatchSignal() async throws {
+    @MainActor static func runWatchSignal() async throws {
         struct WatchSignal {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     // A scan reports a device once, and again when its data changes; with `.all`, each of its packets.

@@ -7,9 +7,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runWriteHandler() async throws {
+    @MainActor static func runWriteHandler() async throws {
         struct WriteHandler {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     // Reads get the value that was written last.

@@ -7,9 +7,9 @@ import BluetoothSimulation
 import Glibc
 
 extension SmallPrograms {
-    static func runWriteValue() async throws {
+    @MainActor static func runWriteValue() async throws {
         struct WriteValue {
-            static func main() async {
+            @MainActor static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(power: .powerOn, on: .environment)
                     let connection = try await adapter.connect { $0.localName == "Lamp" }
