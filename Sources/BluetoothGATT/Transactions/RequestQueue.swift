@@ -76,7 +76,8 @@ struct RequestQueue {
             }
             do {
                 try transaction.writeRequest(into: &writer)
-                opcode = ATTOpcode(writer.bytes.first ?? 0)
+                var reader = ByteReader(writer.span)
+                opcode = ATTOpcode((try? reader.readUInt8()) ?? 0)
                 return true
             } catch {
                 writer.removeAll()

@@ -144,9 +144,9 @@ final class ATTBearer {
 
     @discardableResult
     private func send() -> Bool {
-        switch channel.send(writer.bytes.span.bytes) {
+        switch channel.send(writer.span) {
         case .sent:
-            record.sent(writer.bytes.span.bytes)
+            record.sent(writer.span)
             core.didSend()
             return true
         case .wouldBlock:
