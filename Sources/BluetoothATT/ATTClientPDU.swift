@@ -128,51 +128,55 @@ extension ATTClientPDU {
     ///
     /// - Throws: ``BufferFull`` when the PDU does not fit; `writer` is then unchanged.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
-        try writer.writeWhole { (writer) throws(BufferFull) in
-            try writer.write(opcode)
-            try encodeParameters(into: &writer)
-        }
-    }
-
-    private func encodeParameters(into writer: inout ByteWriter) throws(BufferFull) {
+        var header = PDUHeader(opcode)
+        var value = RawSpan()
         switch self {
         case .exchangeMTURequest(let mtu):
-            try writer.write(mtu)
+            header.append(mtu)
         case .findInformationRequest(let range):
-            try writer.write(range)
-        case .findByTypeValueRequest(let range, let type, let value):
-            try writer.write(range)
-            try writer.write(type)
-            try writer.write(value)
+            header.append(range)
+        case .findByTypeValueRequest(let range, let type, let bytes):
+            header.append(range)
+            header.append(type)
+            value = bytes
         case .readByTypeRequest(let range, let type), .readByGroupTypeRequest(let range, let type):
-            try writer.write(range)
-            try writer.write(attributeType: type)
+            header.append(range)
+            guard let short = type.uint16 else {
+                return try writer.writeWhole { (writer) throws(BufferFull) in
+                    try writer.write(header)
+                    try writer.write(type, width: .bits128)
+                }
+            }
+            header.append(short)
         case .readRequest(let handle):
-            try writer.write(handle)
+            header.append(handle.rawValue)
         case .readBlobRequest(let handle, let offset):
-            try writer.write(handle)
-            try writer.write(offset)
+            header.append(handle.rawValue)
+            header.append(offset)
         case .readMultipleRequest(let handles), .readMultipleVariableRequest(let handles):
-            try writer.write(handles.reader.unread)
-        case .writeRequest(let handle, let value), .writeCommand(let handle, let value):
-            try writer.write(handle)
-            try writer.write(value)
-        case .prepareWriteRequest(let handle, let offset, let value):
-            try writer.write(handle)
-            try writer.write(offset)
-            try writer.write(value)
+            value = handles.reader.unread
+        case .writeRequest(let handle, let bytes), .writeCommand(let handle, let bytes):
+            header.append(handle.rawValue)
+            value = bytes
+        case .prepareWriteRequest(let handle, let offset, let part):
+            header.append(handle.rawValue)
+            header.append(offset)
+            value = part
         case .executeWriteRequest(let flags):
-            try writer.write(flags.rawValue)
+            header.append(flags.rawValue)
         case .handleValueConfirmation:
             break
-        case .signedWriteCommand(let handle, let value, let signature):
-            try writer.write(handle)
-            try writer.write(value)
-            try writer.write(signature.signCounter)
-            try writer.write(signature.messageAuthenticationCode)
+        case .signedWriteCommand(let handle, let bytes, let signature):
+            header.append(handle.rawValue)
+            return try writer.writeWhole { (writer) throws(BufferFull) in
+                try writer.write(header, bytes)
+                try writer.write(signature.signCounter)
+                try writer.write(signature.messageAuthenticationCode)
+            }
         case .unknown(_, let parameters):
-            try writer.write(parameters)
+            value = parameters
         }
+        try writer.write(header, value)
     }
 
     /// The name and all fields in one line, values in hexadecimal: `Write Request handle 0x0003 value 0100`.

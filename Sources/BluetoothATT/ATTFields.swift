@@ -59,7 +59,31 @@ extension ATTAuthenticationSignature: CustomStringConvertible {
     }
 }
 
+/// The opcode of a PDU and the parameters of fixed length behind it, at most eight bytes.
+struct PDUHeader {
+    private(set) var bytes: UInt64
+    private(set) var count = 1
+
+    init(_ opcode: ATTOpcode) {
+        bytes = UInt64(opcode.rawValue)
+    }
+
+    mutating func append<Value: FixedWidthInteger>(_ value: Value) {
+        bytes |= UInt64(truncatingIfNeeded: value) << (8 * count)
+        count += Value.bitWidth / 8
+    }
+
+    mutating func append(_ range: AttributeHandleRange) {
+        append(range.start.rawValue)
+        append(range.end.rawValue)
+    }
+}
+
 extension ByteWriter {
+    mutating func write(_ header: PDUHeader, _ value: RawSpan = RawSpan()) throws(BufferFull) {
+        try write(first: header.count, of: header.bytes, value)
+    }
+
     mutating func write(_ opcode: ATTOpcode) throws(BufferFull) {
         try write(opcode.rawValue)
     }

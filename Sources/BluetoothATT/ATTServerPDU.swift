@@ -127,49 +127,45 @@ extension ATTServerPDU {
     ///
     /// - Throws: ``BufferFull`` when the PDU does not fit; `writer` is then unchanged.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
-        try writer.writeWhole { (writer) throws(BufferFull) in
-            try writer.write(opcode)
-            try encodeParameters(into: &writer)
-        }
-    }
-
-    private func encodeParameters(into writer: inout ByteWriter) throws(BufferFull) {
+        var header = PDUHeader(opcode)
+        var value = RawSpan()
         switch self {
         case .errorResponse(let error):
-            try writer.write(error.requestOpcode)
-            try writer.write(error.handle)
-            try writer.write(error.code.rawValue)
+            header.append(error.requestOpcode.rawValue)
+            header.append(error.handle.rawValue)
+            header.append(error.code.rawValue)
         case .exchangeMTUResponse(let mtu):
-            try writer.write(mtu)
+            header.append(mtu)
         case .findInformationResponse(let list):
-            try writer.write(ATTInformationList.format(list.typeWidth))
-            try writer.write(list.reader.unread)
+            header.append(ATTInformationList.format(list.typeWidth))
+            value = list.reader.unread
         case .findByTypeValueResponse(let list):
-            try writer.write(list.reader.unread)
+            value = list.reader.unread
         case .readByTypeResponse(let list):
-            try writer.write(UInt8(truncatingIfNeeded: list.entryLength))
-            try writer.write(list.reader.unread)
-        case .readResponse(let value), .readBlobResponse(let value), .readMultipleResponse(let value):
-            try writer.write(value)
+            header.append(UInt8(truncatingIfNeeded: list.entryLength))
+            value = list.reader.unread
+        case .readResponse(let bytes), .readBlobResponse(let bytes), .readMultipleResponse(let bytes):
+            value = bytes
         case .readByGroupTypeResponse(let list):
-            try writer.write(UInt8(truncatingIfNeeded: list.entryLength))
-            try writer.write(list.reader.unread)
+            header.append(UInt8(truncatingIfNeeded: list.entryLength))
+            value = list.reader.unread
         case .writeResponse, .executeWriteResponse:
             break
-        case .prepareWriteResponse(let handle, let offset, let value):
-            try writer.write(handle)
-            try writer.write(offset)
-            try writer.write(value)
-        case .handleValueNotification(let handle, let value), .handleValueIndication(let handle, let value):
-            try writer.write(handle)
-            try writer.write(value)
+        case .prepareWriteResponse(let handle, let offset, let part):
+            header.append(handle.rawValue)
+            header.append(offset)
+            value = part
+        case .handleValueNotification(let handle, let bytes), .handleValueIndication(let handle, let bytes):
+            header.append(handle.rawValue)
+            value = bytes
         case .readMultipleVariableResponse(let list):
-            try writer.write(list.reader.unread)
+            value = list.reader.unread
         case .multipleHandleValueNotification(let list):
-            try writer.write(list.reader.unread)
+            value = list.reader.unread
         case .unknown(_, let parameters):
-            try writer.write(parameters)
+            value = parameters
         }
+        try writer.write(header, value)
     }
 
     /// The name and all fields in one line, values in hexadecimal: `Read Response value 0100`.

@@ -97,7 +97,7 @@ extension SynthesisedLink {
         var command = ByteWriter(capacity: 14)
         try command.write([code, 1, 10, 0])
         for parameter in parameters { try command.write(parameter) }
-        try encode(command.bytes.span.bytes, channel: Self.signallingChannel, isSent: isSent, into: &writer)
+        try encode(command.span, channel: Self.signallingChannel, isSent: isSent, into: &writer)
     }
 
     /// Calls `body` with the payloads of the ACL packets of an SDU on a connection-oriented channel: one, or two for
@@ -117,8 +117,8 @@ extension SynthesisedLink {
             if isFirst { try frame.write(length) }
             try frame.write(part)
             var writer = ByteWriter(capacity: frame.count + Self.headerByteCount)
-            try encode(frame.bytes.span.bytes, channel: channel, isSent: isSent, into: &writer)
-            body(writer.bytes.span.bytes)
+            try encode(frame.span, channel: channel, isSent: isSent, into: &writer)
+            body(writer.span)
             isFirst = false
         }
     }

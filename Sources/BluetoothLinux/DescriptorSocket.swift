@@ -25,7 +25,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     private var hasEnded = false
     private var backlog = Backlog()
     /// The error that a call received from the socket before the end could be reported.
-    private var takenError: KernelError?
+    @Boxed private var takenError: KernelError?
 
     init(_ descriptor: consuming FileDescriptor, driver: EpollDriver) {
         self.descriptor = descriptor
@@ -96,7 +96,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     private func receiveFailed(_ error: KernelError) -> ReceiveOutcome {
         if hasEnded { return .failed(error.number == .wouldBlock ? KernelError("recv", .notConnected) : error) }
         guard error.number != .wouldBlock, !isConnecting else { return .wouldBlock }
-        if takenError == nil {
+        if !$takenError.exists {
             takenError = error
             driver.endSoon(self)
         }
@@ -129,7 +129,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
 
     /// Ends the socket with an error of this library.
     func fail(with error: KernelError) {
-        guard !hasEnded, takenError == nil else { return }
+        guard !hasEnded, !$takenError.exists else { return }
         takenError = error
         driver.endSoon(self)
     }
@@ -179,8 +179,8 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     /// Ends the socket for a reason of this library if the reason still applies: queued events were delivered before,
     /// and an attempt that succeeded by one of them is not over.
     func endIfDue() {
-        if takenError == nil, isConnecting { takenError = KernelError("connect", .timedOut) }
-        if takenError != nil { end() }
+        if !$takenError.exists, isConnecting { takenError = KernelError("connect", .timedOut) }
+        if $takenError.exists { end() }
     }
 
     /// Reports the end once, while queued packets can still be received, and closes.

@@ -182,7 +182,7 @@ public struct ManagementOpcode: PacketCode, Hashable, Sendable {
         var writer = ByteWriter(growingTo: Int(UInt16.max))
         try writer.write(reply)
         return try ManagementCommandComplete(
-            opcode: self, status: status, returnParameters: writer.bytes.span.bytes
+            opcode: self, status: status, returnParameters: writer.span
         ).packet(for: index)
     }
 }

@@ -1,8 +1,17 @@
 /// A FIFO queue with reusable storage that grows on demand.
 public struct RingBuffer<Element> {
     @usableFromInline var storage: [Element?] = []
-    @usableFromInline var head = 0
-    @usableFromInline var filled = 0
+    // Of 32 bits, since objects that exist in thousands have several queues, which are mostly empty.
+    @usableFromInline var bounds: (head: UInt32, filled: UInt32) = (0, 0)
+
+    @inlinable var head: Int {
+        get { Int(bounds.head) }
+        set { bounds.head = UInt32(truncatingIfNeeded: newValue) }
+    }
+    @inlinable var filled: Int {
+        get { Int(bounds.filled) }
+        set { bounds.filled = UInt32(truncatingIfNeeded: newValue) }
+    }
 
     /// An empty queue.
     @inlinable
@@ -61,7 +70,7 @@ public struct RingBuffer<Element> {
 
     @usableFromInline
     mutating func grow() {
-        let capacity = max(8, 2 * storage.count)
+        let capacity = max(2, 2 * storage.count)
         var larger: [Element?] = []
         larger.reserveCapacity(capacity)
         for index in 0..<filled { larger.append(storage[(head &+ index) & (storage.count &- 1)].take()) }

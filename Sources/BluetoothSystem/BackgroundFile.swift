@@ -10,7 +10,7 @@ public final class BackgroundFile: Sendable {
     /// The maximum number of bytes that wait to be written.
     public let capacity: Int
 
-    private struct State {
+    private struct State: ~Copyable {
         /// The bytes appended since the thread last took some.
         var waiting: ByteWriter
         var isThreadWaiting = false
@@ -109,7 +109,7 @@ public final class BackgroundFile: Sendable {
                 continue
             }
             do throws(KernelError) {
-                try file.write(taken.bytes.span.bytes)
+                try file.write(taken.span)
                 taken.removeAll()
             } catch {
                 return onFailure(error)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Builders write whole entries up to the ATT_MTU")
 struct ListBuilderTests {
-    private var writer = ByteWriter(capacity: AttributeProtocol.defaultMTU)
+    private var writer: ByteWriter { ByteWriter(capacity: AttributeProtocol.defaultMTU) }
 
     @Test("An empty list writes nothing, so an Error Response can follow")
     func empty() throws {

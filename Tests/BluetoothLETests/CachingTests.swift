@@ -197,7 +197,7 @@ import BluetoothLE
 
     /// A server whose Database Hash has its bytes in another order.
     private final class HashTurner: SimulatedLinkHandler {
-        private struct State {
+        private struct State: ~Copyable {
             var server = GATTServer()
             var database: AttributeDatabase
             var writer = ByteWriter(capacity: 517)

@@ -68,6 +68,10 @@ import Testing
             let bytes: [UInt8] = [1, 2, 3]
             try writer.write(bytes.span.bytes)
         },
+        Writing("head and span", 5) { (writer) throws(BufferFull) in
+            let bytes: [UInt8] = [8, 9]
+            try writer.write(first: 3, of: 0x0403_0201, bytes.span.bytes)
+        },
         Writing("zeros", 9) { (writer) throws(BufferFull) in try writer.writeZeros(9) },
     ]
 
@@ -109,6 +113,22 @@ import Testing
         #expect(writer.remaining == 0)
         try writer.writeZeros(size)
         #expect(writer.bytes == [])
+    }
+
+    @Test func aWriterGrowsAndKeepsWhatItWrote() throws {
+        var writer = ByteWriter(growingTo: 600)
+        var expected: [UInt8] = []
+        for number in UInt8(0)..<60 {
+            let bytes = [UInt8](repeating: number, count: 7)
+            try writer.write(first: 3, of: 0xFF03_0201, bytes.span.bytes)
+            expected += [1, 2, 3] + bytes
+            #expect(writer.bytes == expected)
+        }
+        #expect([UInt8](writer.span) == expected)
+        writer.removeAll()
+        #expect(writer.bytes == [])
+        try writer.write(first: 8, of: 0x0807_0605_0403_0201, RawSpan())
+        #expect(writer.bytes == [1, 2, 3, 4, 5, 6, 7, 8])
     }
 
     @Test func aHugeCapacityTakesNoMemory() throws {

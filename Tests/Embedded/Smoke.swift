@@ -18,7 +18,8 @@ private func discover() -> RemoteDatabase? {
     print("hash \(database.hash)")
     var server = GATTServer()
     var client = DatabaseDiscovery()
-    var (request, response) = (ByteWriter(capacity: 23), ByteWriter(capacity: 23))
+    var request = ByteWriter(capacity: 23)
+    var response = ByteWriter(capacity: 23)
     while true {
         request.removeAll()
         guard (try? client.writeRequest(into: &request)) != nil else { return nil }

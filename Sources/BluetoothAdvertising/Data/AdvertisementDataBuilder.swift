@@ -18,20 +18,19 @@ public struct AdvertisementDataBuilder: Sendable {
     /// The maximum size in bytes of an extended advertising payload (Core Vol 6 Part B §2.3.4.9).
     public static let extendedCapacity = 1650
 
-    private var writer: ByteWriter
+    /// The maximum size of the payload in bytes.
+    public let capacity: Int
+    /// The payload so far.
+    public private(set) var bytes: [UInt8] = []
     private var present: Set<ADType> = []
 
     /// A builder of an empty payload with at most `capacity` bytes.
     public init(capacity: Int = legacyCapacity) {
-        writer = ByteWriter(capacity: capacity)
+        self.capacity = max(0, capacity)
     }
 
-    /// The maximum size of the payload in bytes.
-    public var capacity: Int { writer.capacity }
-    /// The payload so far.
-    public var bytes: [UInt8] { writer.bytes }
     /// The number of remaining bytes.
-    public var remaining: Int { writer.remaining }
+    public var remaining: Int { capacity - bytes.count }
 
     /// Adds a complete field, or nothing.
     ///
@@ -55,16 +54,11 @@ public struct AdvertisementDataBuilder: Sendable {
             if let only = structure.type.onlyOne, present.contains(only) { throw .alreadyPresent(structure.type) }
             needed += structure.byteCount
         }
-        let before = writer.count
+        guard needed <= remaining else { throw .doesNotFit(structures[0].type, needed: needed, left: remaining) }
         for structure in structures {
-            do throws(BufferFull) {
-                try writer.write(UInt8(truncatingIfNeeded: structure.data.count + 1))
-                try writer.write(structure.type.rawValue)
-                try writer.write(structure.data)
-            } catch {
-                writer.truncate(to: before)
-                throw .doesNotFit(structures[0].type, needed: needed, left: remaining)
-            }
+            bytes.append(UInt8(truncatingIfNeeded: structure.data.count + 1))
+            bytes.append(structure.type.rawValue)
+            bytes += structure.data
         }
         present.formUnion(structures.compactMap { $0.type.onlyOne })
     }

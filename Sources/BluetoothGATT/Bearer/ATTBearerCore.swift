@@ -6,7 +6,7 @@ import BluetoothPrimitives
 /// Every input is a method call; after each the owner performs the steps of ``next(into:)`` until it returns nil. There
 /// are no callbacks. The owner passes the database to the methods that need it, and updates the link's protection in
 /// ``server``.
-package struct ATTBearerCore {
+package struct ATTBearerCore: ~Copyable {
     /// The state of the channel for sending.
     package enum SendState: Hashable, Sendable {
         case ready

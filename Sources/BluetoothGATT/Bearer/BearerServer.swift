@@ -2,7 +2,7 @@ import BluetoothATT
 import BluetoothPrimitives
 
 /// The server of one bearer with its pending response and its pending Service Changed indication.
-struct BearerServer {
+struct BearerServer: ~Copyable {
     var server: GATTServer
     /// The pending response; empty when there is none.
     private(set) var response = ByteWriter(growingTo: 517)

@@ -79,7 +79,7 @@ extension GATTServer {
     /// executing them is refused when one of their attributes was removed.
     public mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         client.databaseChanged(database)
-        preparedWrites.databaseChanged(database)
+        if preparedWriteCount > 0 { preparedWrites.databaseChanged(database) }
         pendingRequest?.own.removeAll { database.position(of: $0.handle) == nil }
     }
 

@@ -53,8 +53,8 @@ public struct GATTServer: Sendable {
     /// unauthorized or not known to be bonded is refused.
     public var asksForAuthorization = false
 
-    var preparedWrites = PreparedWriteQueue()
-    var pendingRequest: PendingRequest?
+    @Boxed private var prepared: PreparedWriteQueue?
+    @Boxed var pendingRequest: PendingRequest?
     /// The number of questions to the program so far, which distinguishes the next from all others.
     private(set) var questionNumber: UInt64 = 0
 
@@ -74,11 +74,17 @@ public struct GATTServer: Sendable {
     /// Persist them for a bonded client, and pass them to ``init(limits:security:configurations:)``.
     public var configurations: [AttributeHandle: ClientCharacteristicConfiguration] { client.configurations }
 
+    /// The prepared writes that the client has not executed.
+    var preparedWrites: PreparedWriteQueue {
+        get { prepared ?? PreparedWriteQueue() }
+        set { prepared = newValue.writes.isEmpty && newValue.authorizedHandles.isEmpty ? nil : newValue }
+    }
+
     /// The number of prepared writes that the client has not executed.
     public var preparedWriteCount: Int { preparedWrites.writes.count }
 
     /// Whether a request waits for the program's answer.
-    public var isWaitingForProgram: Bool { pendingRequest != nil }
+    public var isWaitingForProgram: Bool { $pendingRequest.exists }
 
     /// Receives one complete PDU from the client.
     ///
@@ -90,7 +96,7 @@ public struct GATTServer: Sendable {
     ) -> [GATTServerEvent] {
         begin(&writer)
         guard let opcode = ATTOpcode(of: pdu), opcode.isSentByClient else { return [] }
-        if opcode.type == .request, pendingRequest != nil { return [.requestOutOfTurn(opcode)] }
+        if opcode.type == .request, isWaitingForProgram { return [.requestOutOfTurn(opcode)] }
         guard isInSync(pdu, opcode, into: &writer) else { return [] }
         return process(pdu, opcode: opcode, known: ProgramAnswers(), database: &database, into: &writer)
     }

@@ -14,7 +14,7 @@ struct RequestQueue {
     }
 
     /// The number of responses in a row, while a request is outstanding, that may match no request.
-    static let strayLimit = 16
+    private static let strayLimit: UInt8 = 16
 
     /// The number of the outstanding request; nil when there is none.
     private(set) var inFlight: UInt64?
@@ -22,17 +22,12 @@ struct RequestQueue {
     private(set) var strayResponseCount = 0
     private var consumedStrayCount = 0
     /// The number of those since the last match, while a request was outstanding.
-    private var straysInARow = 0
+    private var straysInARow: UInt8 = 0
     /// The opcode of the outstanding request, or of the last one written.
     private var opcode = ATTOpcode(0)
     private(set) var current: (any ClientTransaction)?
     private var progress = Progress.notBegun
     private var waiting = RingBuffer<any ClientTransaction>()
-    private let limit: Int
-
-    init(limit: Int) {
-        self.limit = limit
-    }
 
     /// The number of current and waiting transactions.
     var count: Int { waiting.count + (current == nil ? 0 : 1) }
@@ -50,7 +45,8 @@ struct RequestQueue {
     /// whatever its flags.
     var isCancellationDue: Bool { progress != .notBegun && !isExecuting && current?.stop() == .next }
 
-    mutating func append(_ transaction: any ClientTransaction, _ ended: inout EndedOperations) {
+    /// Enqueues a transaction, if fewer than `limit` wait.
+    mutating func append(_ transaction: any ClientTransaction, limit: Int, _ ended: inout EndedOperations) {
         if waiting.count >= limit { waiting.removeAll { $0.isAbandoned } }
         guard waiting.count < limit else {
             return ended.append(transaction, .tooManyWaiting(limit))
@@ -77,7 +73,8 @@ struct RequestQueue {
             }
             do {
                 try transaction.writeRequest(into: &writer)
-                opcode = ATTOpcode(writer.bytes.first ?? 0)
+                var reader = ByteReader(writer.span)
+                opcode = ATTOpcode((try? reader.readUInt8()) ?? 0)
                 return true
             } catch {
                 writer.removeAll()

@@ -64,7 +64,7 @@ public struct TransactionEngine {
 
     private let waitingLimit: Int
     private var sequence: UInt64 = 0
-    private var requests: RequestQueue
+    private var requests = RequestQueue()
     private var indication: Indication?
     private var indications = RingBuffer<any ValueUpdate>()
     private var messages = RingBuffer<Message>()
@@ -75,7 +75,6 @@ public struct TransactionEngine {
     /// An engine with at most `waitingLimit` waiting operations of each kind; abandoned ones do not count.
     public init(waitingLimit: Int = 1024) {
         self.waitingLimit = waitingLimit
-        requests = RequestQueue(limit: waitingLimit)
     }
 
     /// The number of the outstanding request; nil when there is none. Each new number restarts the 30 s timer.
@@ -102,7 +101,7 @@ public struct TransactionEngine {
     /// Enqueues the transaction of a client procedure.
     public mutating func submit(_ transaction: any ClientTransaction) {
         guard !isClosed else { return end(transaction, .closed) }
-        requests.append(transaction, &ended)
+        requests.append(transaction, limit: waitingLimit, &ended)
     }
 
     /// Enqueues an indication of a value.

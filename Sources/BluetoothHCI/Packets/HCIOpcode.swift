@@ -39,7 +39,7 @@ public struct HCIOpcode: PacketCode, Hashable, Sendable {
         try writer.write(status)
         try writer.write(answer)
         return try HCICommandComplete(
-            opcode: self, allowedCommandPackets: allowedCommandPackets, returnParameters: writer.bytes.span.bytes
+            opcode: self, allowedCommandPackets: allowedCommandPackets, returnParameters: writer.span
         ).packet()
     }
 }

@@ -104,7 +104,7 @@ final class AttributeDrain: ChannelReceiver {
         guard let channel, (try? ATTClientPDU.executeWriteRequest(.cancelAll).encode(into: &writer)) != nil else {
             return
         }
-        switch channel.send(writer.bytes.span.bytes) {
+        switch channel.send(writer.span) {
         case .sent:
             outstanding.isCancellationDue = false
             outstanding.request = .executeWriteRequest

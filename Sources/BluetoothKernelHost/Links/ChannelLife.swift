@@ -29,7 +29,7 @@ final class ChannelLife {
         /// A drain is the receiver.
         case draining
         /// The channel has ended, for this reason unless the adapter is; the timer limits the wait for that.
-        case ended(BluetoothError, LoopTimer?)
+        indirect case ended(BluetoothError, LoopTimer?)
         case over
     }
 

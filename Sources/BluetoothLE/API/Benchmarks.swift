@@ -3,6 +3,7 @@ import BluetoothGATT
 import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
+import Logging
 
 // For Tests/Benchmarks, which is a package of its own that has this one's name for access.
 
@@ -22,13 +23,16 @@ extension Connection {
     }
 }
 
+/// The log of all connections, as those of an adapter share one.
+private let log = Logger(label: "bluetooth.connection")
+
 extension Connection {
     /// Creates a connection over a connected L2CAP channel.
     package nonisolated(nonsending) convenience init(
         benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517
     ) async throws(KernelError) {
-        try await self.init(over: connect, to: peer, on: loop, database: database, receiveMTU: receiveMTU)
+        try await self.init(over: connect, to: peer, on: loop, database: database, receiveMTU: receiveMTU, log: log)
     }
 }
 

@@ -9,7 +9,7 @@ extension SimulatedGATTServer {
         let peer = link.peer
         state.withLock { state in
             let server = GATTServer(limits: limits, configurations: state.configurations[peer] ?? [:])
-            state.sessions[link.identifier] = Session(link: link, core: ATTBearerCore(server: server))
+            state.sessions[link.identifier] = Session(link, server)
         }
     }
 
@@ -38,8 +38,8 @@ extension SimulatedGATTServer {
         _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
     ) {
         let events = state.withLock { state -> [GATTServerEvent] in
-            guard let index = state.sessions.index(forKey: link.identifier) else { return [] }
-            return body(&state.sessions.values[index].core, &state.database)
+            guard let session = state.sessions[link.identifier] else { return [] }
+            return body(&session.core, &state.database)
         }
         flush(link)
         for event in events { handle(event, on: link) }
@@ -95,15 +95,13 @@ extension SimulatedGATTServer.State {
     /// All packets are sent inside the lock: the core has to know that a response is on its way before the client's
     /// next request arrives, and packets of two threads must not overtake each other.
     fileprivate mutating func flush(_ identifier: Int) -> [EndedIndication] {
-        guard let index = sessions.index(forKey: identifier) else { return [] }
+        guard let session = sessions[identifier] else { return [] }
         var indications: [EndedIndication] = []
-        while let step = sessions.values[index].core.next(into: &writer) {
+        while let step = session.core.next(into: &writer) {
             switch step {
-            case .send: sessions.values[index].send(writer.bytes)
+            case .send: session.send(writer.bytes)
             case .encodeValue:
-                if sessions.values[index].core.encodeValue(database: database, into: &writer) {
-                    sessions.values[index].send(writer.bytes)
-                }
+                if session.core.encodeValue(database: database, into: &writer) { session.send(writer.bytes) }
             case .end(let ended):
                 if let indication = ended.operation as? SimulatedIndication {
                     indications.append((indication, ended.failure))

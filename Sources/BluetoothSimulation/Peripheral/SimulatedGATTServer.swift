@@ -44,14 +44,20 @@ public final class SimulatedGATTServer: Sendable {
         var subscribe: (@Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void)?
     }
 
-    struct Session {
+    /// A link and its core, used under the lock of ``state``.
+    final class Session {
         let link: SimulatedLink
         var core: ATTBearerCore
         /// The callers that wait for room.
         var roomWaiters: [CheckedContinuation<Void, Never>] = []
 
+        init(_ link: SimulatedLink, _ server: GATTServer) {
+            self.link = link
+            core = ATTBearerCore(server: server)
+        }
+
         /// Sends a PDU of the core.
-        mutating func send(_ pdu: [UInt8]) {
+        func send(_ pdu: [UInt8]) {
             if link.send(pdu) == .sent {
                 core.didSend()
             } else {
@@ -61,7 +67,7 @@ public final class SimulatedGATTServer: Sendable {
         }
 
         /// Sends one notification of the first of `values`; returns how many of them it contains.
-        mutating func notify(
+        func notify(
             _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>,
             _ database: borrowing AttributeDatabase, _ writer: inout ByteWriter
         ) -> (outcome: SendOutcome, taken: Int) {
@@ -76,7 +82,7 @@ public final class SimulatedGATTServer: Sendable {
         }
     }
 
-    struct State {
+    struct State: ~Copyable {
         var database: AttributeDatabase
         var writer = ByteWriter(capacity: 517)
         var sessions: [Int: Session] = [:]

@@ -147,7 +147,7 @@ import Testing
         bearer.channel = .isFull
         bearer.read(0x0003)
         #expect(bearer.run() == ["full"])
-        #expect(bearer.core.isCongested)
+        #expect(bearer.core.isCongested == true)
         #expect(bearer.becomeWritable() == ["0A0300", "request timer on"])
 
         let held = try CoreFixture()

@@ -67,13 +67,13 @@ struct Conversation {
     }
 
     private var procedure: any ClientProcedure
-    private var writer: ByteWriter
+    private let mtu: Int
     private var stage = Stage.malformed
 
     /// Lets `procedure` write its first request.
     init(_ procedure: any ClientProcedure, mtu: Int) {
         self.procedure = procedure
-        writer = ByteWriter(capacity: mtu)
+        self.mtu = mtu
         ask()
     }
 
@@ -125,7 +125,7 @@ struct Conversation {
 
     private mutating func ask() {
         do throws(TransactionFailure) {
-            writer.removeAll()
+            var writer = ByteWriter(capacity: mtu)
             try procedure.writeRequest(into: &writer)
             let first = writer.bytes
             // After congestion the procedure writes the same request again.

@@ -48,7 +48,7 @@ import BluetoothGATT
         #expect(throws: GATTServerError.notSubscribed(6)) { try fixture.encodeNotification(of: 6, value) }
         _ = fixture.send("12 1300 0000")
         #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.encodeNotification(of: 0x12, value) }
-        #expect(fixture.writer.bytes.isEmpty)
+        #expect(fixture.written.isEmpty)
     }
 
     @Test("an indication is written again until it is sent, and a confirmation is left to the owner of the bearer")

@@ -5,11 +5,12 @@ import Testing
 
 import BluetoothGATT
 
-/// A server with its database and writer.
+/// A server with its database.
 struct ServerFixture {
     var database: AttributeDatabase
     var server: GATTServer
-    var writer = ByteWriter(capacity: 23)
+    /// The PDU that the last call wrote; empty for none.
+    private(set) var written: [UInt8] = []
     /// The events of the last call.
     var events: [GATTServerEvent] = []
 
@@ -28,8 +29,17 @@ struct ServerFixture {
     }
 
     mutating func send(_ request: [UInt8]) -> [UInt8] {
-        events = server.receive(request.span.bytes, database: &database, into: &writer)
-        return writer.bytes
+        events = write { $0.receive(request.span.bytes, database: &$1, into: &$2) }
+        return written
+    }
+
+    /// Calls the server with an empty writer.
+    private mutating func write<Result>(
+        _ body: (inout GATTServer, inout AttributeDatabase, inout ByteWriter) throws -> Result
+    ) rethrows -> Result {
+        var writer = ByteWriter(capacity: 23)
+        defer { written = writer.bytes }
+        return try body(&server, &database, &writer)
     }
 
     /// Answers the pending read.
@@ -54,8 +64,8 @@ struct ServerFixture {
 
     /// Answers an event, or with nil refuses the pending request; returns the response.
     mutating func answer(_ event: GATTServerEvent?, _ result: Result<[UInt8], ATTErrorCode>) -> String {
-        events = server.answer(event, with: result, database: &database, into: &writer)
-        return writer.bytes.hexadecimal
+        events = write { $0.answer(event, with: result, database: &$1, into: &$2) }
+        return written.hexadecimal
     }
 
     /// The writes that wait for the program.
@@ -68,14 +78,14 @@ struct ServerFixture {
 
     /// The notification of a value, without sending it.
     mutating func encodeNotification(of handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
-        try server.encodeNotification(of: handle, value: value.span.bytes, database: database, into: &writer)
-        return writer.bytes
+        try write { try $0.encodeNotification(of: handle, value: value.span.bytes, database: $1, into: &$2) }
+        return written
     }
 
     /// The indication of a value, without sending it.
     mutating func encodeIndication(of handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
-        try server.encodeIndication(of: handle, value: value.span.bytes, database: database, into: &writer)
-        return writer.bytes
+        try write { try $0.encodeIndication(of: handle, value: value.span.bytes, database: $1, into: &$2) }
+        return written
     }
 
     enum TestFailure: Error { case unexpectedEvent }

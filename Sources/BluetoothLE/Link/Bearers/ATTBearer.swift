@@ -19,7 +19,7 @@ final class ATTBearer {
     private var timers: BearerLoopTimers
     private let record: BearerRecord
     /// The reason of the end; nil while the bearer is open.
-    private(set) var closeReason: BluetoothError?
+    @Boxed private(set) var closeReason: BluetoothError?
     private weak var link: Link?
     /// The number among the link's enhanced bearers; nil for the fixed channel's bearer.
     let id: UInt64?
@@ -74,7 +74,7 @@ final class ATTBearer {
         set { core.mtu = newValue }
     }
 
-    var isClosed: Bool { if case .some = closeReason { true } else { false } }
+    var isClosed: Bool { $closeReason.exists }
 
     var loop: EventLoop { timers.loop }
 
@@ -144,9 +144,9 @@ final class ATTBearer {
 
     @discardableResult
     private func send() -> Bool {
-        switch channel.send(writer.bytes.span.bytes) {
+        switch channel.send(writer.span) {
         case .sent:
-            record.sent(writer.bytes.span.bytes)
+            record.sent(writer.span)
             core.didSend()
             return true
         case .wouldBlock:

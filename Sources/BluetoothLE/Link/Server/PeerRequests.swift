@@ -18,8 +18,8 @@ final class PeerRequests {
     private enum Work {
         /// The queue is empty.
         case none
-        /// A handler is running, with the request or command it serves, if any.
-        case underWay(Task<Void, Never>, PendingWork?)
+        /// A handler is running, with the request or command it serves, if any. There is no task before it suspends first.
+        case underWay(Task<Void, Never>?, PendingWork?)
         /// A handler has exceeded its time and has not returned yet.
         case stuck(Task<Void, Never>)
 
@@ -91,7 +91,8 @@ final class PeerRequests {
         watchdog?.cancel()
         switch work {
         case .none: break
-        case .underWay(let task, _), .stuck(let task): task.cancel()
+        case .underWay(let task, _): task?.cancel()
+        case .stuck(let task): task.cancel()
         }
         while let request = asked.popLast() { request.question?.close() }
         while let left = popFirst() { if !left.event.isRequest { missedCommands += 1 } }
@@ -162,7 +163,9 @@ final class PeerRequests {
     private func begin(_ link: Link) {
         let (bound, requests) = (LoopBound(WeakReference(to: link), on: link.loop), LoopBound(self, on: link.loop))
         let (server, log) = (link.localServer, link.log)
-        let task = Task(executorPreference: link.loop) {
+        work = .underWay(nil, nil)
+        // Runs here until a handler suspends, which most never do: their answers cost no turn of the loop.
+        let task = Task.immediate(executorPreference: link.loop) {
             while var work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
                 if work.awaitsBond(in: server) {
                     work.client.isBonded = await bound.value.object?.confirmBond() ?? false
@@ -171,7 +174,10 @@ final class PeerRequests {
                 guard let link = bound.value.object, requests.value.complete(work, result, link) else { return }
             }
         }
-        work = .underWay(task, nil)
+        guard case .underWay(nil, let current) = work else { return }
+        work = .underWay(task, current)
+        // A handler may have ended the link before there was a task to cancel.
+        if link.endReason == nil { setWatchdog(link) } else { task.cancel() }
     }
 
     /// The next call of a handler; nil ends the task.
@@ -187,7 +193,7 @@ final class PeerRequests {
                 next.deadline = link.loop.now.advanced(by: PendingWork.limit)
             }
             work = .underWay(task, next)
-            setWatchdog(link)
+            if task != nil { setWatchdog(link) }
             return next
         }
         work = .none
@@ -244,7 +250,7 @@ final class PeerRequests {
     /// closes the link.
     private func handlerIsLate(_ link: Link) {
         var overdue: PendingWork?
-        if case .underWay(let task, let current) = work {
+        if case .underWay(let task?, let current) = work {
             link.log.warning(
                 "a handler did not answer within \(PendingWork.limit)", metadata: ["peer": "\(link.peer)"])
             work = .stuck(task)

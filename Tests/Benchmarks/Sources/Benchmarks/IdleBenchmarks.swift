@@ -14,7 +14,13 @@ func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
     links.reserveCapacity(count + 1)
 
     benchmark_start_counting()
-    for _ in 0..<count { links.append(try await Link.make(on: kernel, database)) }
+    // On the loop: the thread pool keeps memory of its own for each change of threads.
+    links += try await withTaskExecutorPreference(kernel.loop) {
+        var links: [Link] = []
+        links.reserveCapacity(count)
+        for _ in 0..<count { links.append(try await Link.make(on: kernel, database)) }
+        return links
+    }
     let made = benchmark_stop_counting()
 
     // One more call, after which the loop sleeps; on a busy machine that can take a while.
@@ -40,7 +46,7 @@ func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
                 name: "processor time", value: Double(end.nanoseconds - start.nanoseconds), unit: "ns", goal: 0),
             Report.Fact(
                 name: "memory of a connection, besides what it serves", value: Double(made.bytes) / ends, unit: "bytes",
-                goal: 3200),
+                goal: 2000),
             Report.Fact(
                 name: "allocations to make a connection and agree on the ATT_MTU", value: Double(made.count) / ends,
                 unit: "", goal: 30),

@@ -179,7 +179,7 @@ actor NotifyingServer: LoopActor {
             packetCount += 1
             guard answered else { return }
             packetCount += 1
-            _ = socket.send(writer.bytes.span.bytes)
+            _ = socket.send(writer.span)
         case .writable: sendNotifications()
         case .closed: remaining = 0
         }
@@ -201,7 +201,7 @@ actor NotifyingServer: LoopActor {
             } catch {
                 return
             }
-            guard socket.send(writer.bytes.span.bytes) == .sent else { return socket.notifyWhenWritable() }
+            guard socket.send(writer.span) == .sent else { return socket.notifyWhenWritable() }
             remaining -= 1
         }
     }

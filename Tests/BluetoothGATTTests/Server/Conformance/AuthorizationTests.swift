@@ -193,15 +193,15 @@ import BluetoothGATT
         var fixture = try Self.makeFixture(value: .dynamic)
         #expect(fixture.send("08 0100 FFFF AAAA") == "")
         fixture.refusePending(.insufficientAuthorization)
-        #expect(fixture.writer.bytes.hexadecimal == "0108FEFF08")
+        #expect(fixture.written.hexadecimal == "0108FEFF08")
         #expect(!fixture.server.isWaitingForProgram)
         fixture.refusePending(.unlikelyError)
-        #expect(fixture.writer.bytes.isEmpty)
+        #expect(fixture.written.isEmpty)
         fixture.server.client.authorize(.all)
         #expect(fixture.send("16 FEFF 0000 05").hasPrefix("17"))
         #expect(fixture.send("18 01") == "")
         fixture.refusePending(.unlikelyError)
-        #expect(fixture.writer.bytes.hexadecimal == "0118FEFF0E")
+        #expect(fixture.written.hexadecimal == "0118FEFF0E")
         #expect(fixture.send("18 01") == "19")
     }
 

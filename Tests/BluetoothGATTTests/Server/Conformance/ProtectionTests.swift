@@ -206,9 +206,9 @@ import BluetoothGATT
             #expect(fixture.send("12 FFFF 0300") == "13")
             let expected = code == 0 ? nil : GATTServerError.insufficientSecurity(0xFFFE, ATTErrorCode(code))
             #expect(throwing { _ = try fixture.encodeNotification(of: 0xFFFE, [9]) } == expected)
-            #expect(fixture.writer.bytes.hexadecimal == (code == 0 ? "1BFEFF09" : ""))
+            #expect(fixture.written.hexadecimal == (code == 0 ? "1BFEFF09" : ""))
             #expect(throwing { _ = try fixture.encodeIndication(of: 0xFFFE, [9]) } == expected)
-            #expect(fixture.writer.bytes.hexadecimal == (code == 0 ? "1DFEFF09" : ""))
+            #expect(fixture.written.hexadecimal == (code == 0 ? "1DFEFF09" : ""))
         }
     }
 }
