@@ -23,6 +23,7 @@ private func calls(_ connection: Connection, _ kept: KeptConnection, _ published
         LocalCharacteristic(.batteryLevel) { 97 }
         LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
         LocalCharacteristic(.batteryLevel, value: 97)
+        LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: 97, permissions: .read)
         LocalCharacteristic(.batteryLevel, properties: [.read])
         LocalCharacteristic(.batteryLevel, properties: [.write]).onWrite(of: .batteryLevel) { level, _ in
             print(level + 1)
@@ -80,7 +81,7 @@ extension Characteristic where Value == Double {
 
     @Test func aStoredValueIsReadAndWritten() async throws {
         try await SensorFixture.run {
-            LocalService(0xABCE) { LocalCharacteristic(.tankLevel, value: 12.5, properties: [.read, .write]) }
+            LocalService(0xABCE) { LocalCharacteristic(.tankLevel, properties: [.read, .write], value: 12.5) }
         } story: { fixture in
             let initial = try await fixture.connection.read(.tankLevel)
             try await fixture.connection.write(13.5, to: .tankLevel)

@@ -45,6 +45,25 @@ import Testing
         }
     }
 
+    @Test func storedValues() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await ProfilesPage.serve3(adapter)
+            let set = try await adapter.advertise(AdvertisementContent(localName: "Label"))
+            let visitor = try await Adapter.open(on: fixture.radio.makeKernel())
+            let connection = try await visitor.connect(to: adapter.information.address)
+            let label = Characteristic(
+                "CA010003-1234-5678-9ABC-DEF012345678", in: "CA010001-1234-5678-9ABC-DEF012345678", codec: TextCodec())
+            let text = try await connection.read(label)
+            let refused = await failure { try await connection.write("Hall", to: label) }
+            #expect(text == "Kitchen")
+            #expect(refused?.cause == .attribute(.insufficientAuthentication))
+            #expect(fixture.lines == ["[97]"])
+            await connection.disconnect()
+            await set.close()
+            await visitor.close()
+        }
+    }
+
     @Test func aCharacteristicOfOnesOwn() async throws {
         try await Fixture.run { fixture in
             try await ProfilesPage.aCharacteristicOfYourOwn()

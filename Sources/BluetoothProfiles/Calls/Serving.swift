@@ -23,11 +23,11 @@ extension LocalCharacteristic {
     /// A value that the format cannot express refuses reads with Unlikely Error.
     /// - Parameters:
     ///   - characteristic: the characteristic.
-    ///   - value: the initial value.
     ///   - properties: the operations that clients may try; nil for the usual ones.
+    ///   - value: the initial value.
     ///   - permissions: the security that each operation requires; nil permits what the properties name, over any link.
     public init<Value>(
-        _ characteristic: Characteristic<Value>, value: Value, properties: CharacteristicProperties? = nil,
+        _ characteristic: Characteristic<Value>, properties: CharacteristicProperties? = nil, value: Value,
         permissions: AttributePermissions? = nil
     ) {
         do throws(MalformedValue) {

@@ -50,6 +50,23 @@ enum ProfilesPage {
         print(oximeter.value.saturation, power.power, run.cadence)
     }
 
+    /// Serve
+    static func serve3(_ adapter: Adapter) async throws {
+        let label = Characteristic(
+            "CA010003-1234-5678-9ABC-DEF012345678", in: "CA010001-1234-5678-9ABC-DEF012345678", codec: TextCodec())
+        let published = try await adapter.publish {
+            LocalService(label.service) {
+                LocalCharacteristic(
+                    label, properties: [.read, .write], value: "Kitchen", permissions: [.read, .write, .writeEncrypted])
+            }
+            LocalService(.battery) {
+                LocalCharacteristic(.batteryLevel, value: 97)
+                    .notifying(every: .seconds(60), of: .batteryLevel) { .random(in: 90...97) }
+            }
+        }
+        print(published[.batteryLevel].value ?? [])
+    }
+
     /// A characteristic of your own
     static func aCharacteristicOfYourOwn() async throws {
         struct Tank: Sendable {
