@@ -102,7 +102,8 @@ extension AdapterGroup {
     ///
     /// The policy for duplicates applies to the group: what one adapter has reported is not repeated for another. The
     /// adapter with the best signal decides on a device's content, so that adapters which receive it in turn deliver it
-    /// once. `ScanOptions.scanResponseTimeout` has no effect. Reports dropped at an adapter count as missed, too.
+    /// once. `ScanOptions.scanResponseTimeout` has no effect, and with `ScanOptions.batching` the reports of the last batch
+    /// are not delivered. Reports dropped at an adapter count as missed, too.
     ///
     /// The scan continues as long as one adapter can be used, also on one that comes later; with
     /// `ScanOptions.whenAdapterUnavailable` as `.resume` also while there is none.

@@ -126,7 +126,39 @@ import Testing
             advertising: hex("05020D180F18 1107\(linbleServiceOnTheAir) 0505 0D180000"),
             scanResponse: hex("05030F180A18"))
         #expect(data.services == [0x180D, 0x180F, linbleService, 0x180A])
+        #expect(iterated(data) == [0x180D, 0x180F, linbleService, 0x180D, 0x180F, 0x180A])
         #expect(data.hasMoreServices)
+    }
+
+    private func iterated(_ data: AdvertisementData) -> [BluetoothUUID] {
+        var services = data.serviceUUIDs
+        var all: [BluetoothUUID] = []
+        while let service = services.next() { all.append(service) }
+        return all
+    }
+
+    @Test(arguments: ["", "020106", "04020D18FF", "0103 05020D180D18 05020D180F18", "0502 0D18", "0302"])
+    func theIterationHasTheElementsOfTheArray(_ text: String) {
+        let data = AdvertisementData(advertising: hex("0303 0F18") + hex(text), scanResponse: hex(text))
+        let once = iterated(data).reduce(into: [BluetoothUUID]()) { if !$0.contains($1) { $0.append($1) } }
+        #expect(once == data.services)
+    }
+
+    @Test func payloadsOfEveryLengthKeepTheirBytes() {
+        for count in Array(0...70) + [254, 255, 256, 1650] {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 1) }
+            for scanResponse in [[], hex("020106"), bytes] {
+                let data = AdvertisementData(advertising: bytes, scanResponse: scanResponse)
+                let isKept = data.advertising == bytes && data.scanResponse == scanResponse
+                #expect(isKept, "\(count) bytes, \(scanResponse.count)")
+                let isEmpty = data.isEmpty
+                #expect(isEmpty == (count == 0 && scanResponse.isEmpty))
+                let same = AdvertisementData(advertising: bytes, scanResponse: scanResponse)
+                #expect(Set([data, same]).count == 1)
+                let moved = AdvertisementData(advertising: bytes + scanResponse)
+                #expect((data == moved) == scanResponse.isEmpty)
+            }
+        }
     }
 
     @Test(arguments: [

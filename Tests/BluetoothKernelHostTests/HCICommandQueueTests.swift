@@ -89,6 +89,44 @@ import BluetoothKernelHost
         radio.close()
     }
 
+    /// They are read together after the time, or at once when a command is sent.
+    @Test func whatIsNotUrgentWaitsInTheSocket() async throws {
+        let radio = SimulatedRadio()
+        let kernel = ScriptedController(radio.makeKernel())
+        try await radio.run(limit: .seconds(60), stallGrace: .seconds(2)) {
+            let fixture = await radio.loop.run { LoopBound(Fixture(kernel), on: radio.loop) }
+            let takes: @Sendable ([Input]) async -> Void = { inputs in
+                await radio.loop.run { for input in inputs { fixture.value.take(input) } }
+            }
+            let others: @Sendable () async -> Int = { await radio.loop.run { fixture.value.receiver.others.count } }
+            await radio.loop.run { fixture.value.receiver.batching = .milliseconds(10) }
+            await takes([.need, .send, .complete, .otherCommand, .otherAnswer])
+            try await radio.sleep(for: .milliseconds(9))
+            #expect(await others() == 0)
+            await takes([.otherCommand, .otherAnswer])
+            try await radio.sleep(for: .milliseconds(2))
+            #expect(await others() == 2)
+            // They have begun another batch.
+            await takes([.otherCommand, .otherAnswer])
+            try await radio.sleep(for: .milliseconds(1))
+            #expect(await others() == 2)
+            await takes([.sendAnother])
+            try await radio.sleep(for: .milliseconds(1))
+            #expect(await others() == 3)
+            await takes([.completeAnother])
+            #expect(await radio.loop.run { fixture.value.answers } == ["features", "reset"])
+            // After a time without packets the next one is read at once.
+            try await radio.sleep(for: .milliseconds(11))
+            await takes([.otherCommand])
+            try await radio.sleep(for: .milliseconds(11))
+            await takes([.otherAnswer])
+            #expect(await others() == 4)
+            await radio.loop.run { fixture.value.finish() }
+            #expect(await radio.loop.run { fixture.value.problem } == nil)
+        }
+        radio.close()
+    }
+
     private static func onLoop(_ body: @escaping @Sendable (ScriptedController) throws -> Void) async throws {
         let radio = SimulatedRadio()
         let kernel = ScriptedController(radio.makeKernel())
@@ -186,6 +224,7 @@ import BluetoothKernelHost
 
     private final class Receiver: HCIReceiver {
         var needsSocket = false
+        var batching = Duration.zero
         private(set) var others: [HCIOpcode] = []
         private(set) var hasLost = false
 
@@ -237,6 +276,7 @@ private final class ScriptedHCISocket: HCISocket {
     private struct State {
         var sent: [HCIOpcode] = []
         var inbound: [[UInt8]] = []
+        var isReading = true
         var isClosed = false
     }
 
@@ -255,7 +295,12 @@ private final class ScriptedHCISocket: HCISocket {
     func deliver(_ packet: [UInt8]) {
         guard !isClosed else { return }
         state.withLock { $0.inbound.append(packet) }
-        handler.value(.readable)
+        tell()
+    }
+
+    /// Reports the next packet.
+    private func tell() {
+        if state.withLock({ $0.isReading && !$0.isClosed && !$0.inbound.isEmpty }) { handler.value(.readable) }
     }
 
     /// Ends the socket.
@@ -280,7 +325,13 @@ private final class ScriptedHCISocket: HCISocket {
     }
 
     func notifyWhenWritable() {}
-    func setReading(_ isOn: Bool) {}
+    func setReading(_ isOn: Bool) {
+        let waiting = state.withLock { state in
+            state.isReading = isOn
+            return state.inbound.count
+        }
+        kernel.loop.execute { [self] in for _ in 0..<waiting { tell() } }
+    }
     func close() { state.withLock { $0.isClosed = true } }
     func setFilter(_ filter: HCISocketFilter) throws(KernelError) {}
 }

@@ -44,6 +44,15 @@ import Testing
         }
     }
 
+    @Test func reportsInBatches() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let scanning = fixture.begin { try await ScanningPage.thousandsOfReportsASecond(adapter) }
+            try await fixture.radio.sleep(for: .seconds(3))
+            #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
+            #expect(await scanning.ended() == .cancelled)
+        }
+    }
+
     @Test(arguments: ["off", "blocked", "unplugged", "closed"])
     func whatEndsAScan(_ end: String) async throws {
         try await Fixture.withAdapter { fixture, adapter in

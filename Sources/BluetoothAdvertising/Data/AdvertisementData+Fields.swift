@@ -34,6 +34,12 @@ extension AdvertisementData {
     /// The UUIDs of the services in all lists, complete or not and of any width, each once and in order.
     public var services: [BluetoothUUID] { uuids { $0.serviceListWidth } }
 
+    /// The UUIDs in all lists of services, decoded during iteration; ``services`` has each once.
+    public var serviceUUIDs: ADServiceUUIDs {
+        @_lifetime(borrow self)
+        get { ADServiceUUIDs(advertisingStructures, scanResponseStructures) }
+    }
+
     /// Whether a list of services is incomplete.
     public var hasMoreServices: Bool {
         var more = false

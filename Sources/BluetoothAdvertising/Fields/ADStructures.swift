@@ -103,6 +103,45 @@ public struct ADStructures: ~Escapable {
     }
 }
 
+/// The UUIDs in the lists of services in order, iterated without copying or allocation; one can occur several times.
+///
+/// ```swift
+/// var services = data.serviceUUIDs
+/// while let service = services.next() { … }
+/// ```
+public struct ADServiceUUIDs: ~Escapable {
+    private var advertising: ADStructures
+    private var scanResponse: ADStructures
+    /// The rest of the current list.
+    private var list: ByteReader
+    private var width = BluetoothUUID.Width.bits16
+
+    @_lifetime(copy advertising, copy scanResponse)
+    init(_ advertising: ADStructures, _ scanResponse: ADStructures) {
+        (self.advertising, self.scanResponse) = (advertising, scanResponse)
+        list = advertising.reader
+        _ = list.readRemaining()
+    }
+
+    /// The next UUID, or nil after the last.
+    @_lifetime(self: copy self)
+    public mutating func next() -> BluetoothUUID? {
+        while list.remaining < width.byteCount {
+            guard let structure = nextStructure() else { return nil }
+            guard let width = structure.type.serviceListWidth else { continue }
+            (self.width, list) = (width, ByteReader(structure.data))
+        }
+        return try? list.readUUID(width)
+    }
+
+    @_lifetime(copy self)
+    @_lifetime(self: copy self)
+    private mutating func nextStructure() -> ADStructureView? {
+        if let structure = advertising.next() { return structure }
+        return scanResponse.next()
+    }
+}
+
 /// Queries of the remaining structures, without allocation.
 extension ADStructures {
     @inlinable @inline(__always)

@@ -35,8 +35,8 @@ extension RawSpan {
     func text(fault: inout ADFault?) -> String {
         let count = textByteCount
         return withUnsafeBytes { bytes in
-            if bytes.dropFirst(count).contains(where: { $0 != 0 }) { fault = .trailingBytes(byteCount - count) }
-            let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(count)).assumingMemoryBound(to: UInt8.self)
+            if bytes[count...].contains(where: { $0 != 0 }) { fault = .trailingBytes(byteCount - count) }
+            let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count]).assumingMemoryBound(to: UInt8.self)
             do throws(UTF8.ValidationError) {
                 return String(copying: try UTF8Span(validating: bytes.span))
             } catch {

@@ -98,9 +98,12 @@ package struct DeviceState: Sendable {
 extension AdvertisementJoiner {
     /// The stored state of one device.
     private struct Device: Sendable {
+        var data = AdvertisementData.empty
         var advertising = Payload()
         var scanResponse = Payload()
         var properties: ReceivedReport.Properties?
+        /// The fragments of payloads that are not yet complete, at most one chain of each kind.
+        private var chains: [FragmentChain] = []
         var state: UInt64 = 0
         var birth: UInt64 = 0
 
@@ -114,16 +117,12 @@ extension AdvertisementJoiner {
         ) -> JoinedAdvertisement.Changes? {
             var changes: JoinedAdvertisement.Changes = isKnown ? [] : .device
             if report.properties.contains(.scanResponse) {
-                guard let changed = scanResponse.receive(report.data, report.dataStatus, in: generation) else {
-                    return nil
-                }
+                guard let changed = receivePayload(report, isScanResponse: true, in: generation) else { return nil }
                 if changed { changes.insert(.scanResponse) }
             } else if report.properties.isSuperset(of: [.directed, .legacy]), advertising.isKnown {
                 // Directed legacy packets have no data and do not replace the payload of others.
             } else {
-                guard let changed = advertising.receive(report.data, report.dataStatus, in: generation) else {
-                    return nil
-                }
+                guard let changed = receivePayload(report, isScanResponse: false, in: generation) else { return nil }
                 if changed { changes.insert(.advertising) }
             }
             if !report.properties.contains(.scanResponse), report.properties != properties {
@@ -140,67 +139,75 @@ extension AdvertisementJoiner {
         func advertisement(_ report: ReceivedReport, _ changes: JoinedAdvertisement.Changes) -> JoinedAdvertisement {
             JoinedAdvertisement(
                 address: report.address, advertisingSetID: report.advertisingSetID,
-                properties: properties ?? report.properties,
-                data: AdvertisementData(advertising: advertising.bytes, scanResponse: scanResponse.bytes),
-                hasAdvertising: advertising.isKnown, hasScanResponse: scanResponse.isKnown,
+                properties: properties ?? report.properties, data: data, hasAdvertising: advertising.isKnown,
+                hasScanResponse: scanResponse.isKnown,
                 isTruncated: advertising.isTruncated || scanResponse.isTruncated, changes: changes)
         }
-    }
-
-    /// The newest payload of one kind, and the fragments of the next.
-    private struct Payload: Sendable {
-        var bytes: [UInt8] = []
-        var isKnown = false
-        var isTruncated = false
-        private var parts: [UInt8] = []
-        /// The generation of the first fragment.
-        private var generation: UInt8 = 0
-        private var isWaiting = false
-        private var isOverlong = false
 
         /// Processes a payload or a fragment; returns whether it completed a payload that differs from the last one, or
         /// nil if it completed none.
-        mutating func receive(
-            _ data: RawSpan, _ status: ReceivedReport.DataStatus, in generation: UInt8
+        private mutating func receivePayload(
+            _ report: ReceivedReport, isScanResponse: Bool, in generation: UInt8
         ) -> Bool? {
-            if isWaiting, generation != self.generation {
-                parts = []
-                (isWaiting, isOverlong) = (false, false)
-            }
+            if !chains.isEmpty { chains.removeAll { $0.generation != generation } }
+            let (data, status) = (report.data, report.dataStatus)
             let limit = AdvertisementDataBuilder.extendedCapacity
-            guard isWaiting || status == .more || data.byteCount > limit else {
-                return replace(with: data, isTruncated: status == .truncated)
+            let begun = chains.firstIndex { $0.isScanResponse == isScanResponse }
+            guard begun != nil || status == .more || data.byteCount > limit else {
+                return replace(with: data, isTruncated: status == .truncated, isScanResponse: isScanResponse)
             }
-            let fitting = min(data.byteCount, limit - parts.count)
-            if fitting < data.byteCount { isOverlong = true }
-            parts.append(contentsOf: [UInt8](data.extracting(first: fitting)))
-            isWaiting = status == .more
-            self.generation = generation
-            guard !isWaiting else { return nil }
-            let whole = parts
-            let isTruncated = isOverlong || status == .truncated
-            parts = []
-            isOverlong = false
-            return replace(with: whole.span.bytes, isTruncated: isTruncated)
+            var chain =
+                begun.map { chains.remove(at: $0) }
+                ?? FragmentChain(isScanResponse: isScanResponse, generation: generation)
+            let fitting = min(data.byteCount, limit - chain.bytes.count)
+            if fitting < data.byteCount { chain.isOverlong = true }
+            chain.bytes.append(contentsOf: [UInt8](data.extracting(first: fitting)))
+            if status == .more {
+                chains.append(chain)
+                return nil
+            }
+            return replace(
+                with: chain.bytes.span.bytes, isTruncated: chain.isOverlong || status == .truncated,
+                isScanResponse: isScanResponse)
         }
 
         /// Keeps the memory of a repeated payload, the common case.
-        ///
-        /// A truncated payload is no change when it is the beginning of the stored one.
-        private mutating func replace(with data: RawSpan, isTruncated: Bool) -> Bool {
-            if isKnown {
-                let known = bytes.span.bytes
-                let isSame = isTruncated == self.isTruncated && data.isEqual(to: known)
-                let isBeginning =
-                    isTruncated && data.byteCount <= known.byteCount
-                    && data.isEqual(to: known.extracting(first: data.byteCount))
-                if isSame || isBeginning { return false }
+        private mutating func replace(with payload: RawSpan, isTruncated: Bool, isScanResponse: Bool) -> Bool {
+            if isScanResponse {
+                if scanResponse.isRepeated(data.scanResponseBytes, by: payload, isTruncated: isTruncated) {
+                    return false
+                }
+                data = AdvertisementData(data.advertisingBytes, scanResponse: [UInt8](payload))
+                scanResponse = Payload(isKnown: true, isTruncated: isTruncated)
+            } else {
+                if advertising.isRepeated(data.advertisingBytes, by: payload, isTruncated: isTruncated) { return false }
+                data = AdvertisementData(payload, scanResponse: data.scanResponse)
+                advertising = Payload(isKnown: true, isTruncated: isTruncated)
             }
-            bytes = [UInt8](data)
-            self.isTruncated = isTruncated
-            isKnown = true
             return true
         }
+    }
+
+    /// What is known of the newest payload of one kind, besides its bytes.
+    private struct Payload: Sendable {
+        var isKnown = false
+        var isTruncated = false
+
+        /// Whether a payload is no change. A truncated one is none when it is the beginning of the stored one.
+        func isRepeated(_ known: RawSpan, by payload: RawSpan, isTruncated: Bool) -> Bool {
+            guard isKnown else { return false }
+            if isTruncated == self.isTruncated, payload.isEqual(to: known) { return true }
+            return isTruncated && payload.byteCount <= known.byteCount
+                && payload.isEqual(to: known.extracting(first: payload.byteCount))
+        }
+    }
+
+    /// The first fragments of a payload, received in one generation.
+    private struct FragmentChain: Sendable {
+        let isScanResponse: Bool
+        let generation: UInt8
+        var bytes: [UInt8] = []
+        var isOverlong = false
     }
 }
 

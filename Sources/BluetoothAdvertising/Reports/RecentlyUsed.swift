@@ -59,6 +59,8 @@ package struct RecentlyUsed<Value: Sendable>: Sendable {
             entries[index].value = value()
         } else {
             index = entries.count
+            // By less than an array does by itself, since thousands of devices take most of the memory of a scan.
+            if index == entries.capacity { entries.reserveCapacity(min(limit, index + index / 4 + 8)) }
             entries.append(Entry(key: key, value: value(), older: -1, newer: -1))
         }
         indices[key] = Int32(truncatingIfNeeded: index)

@@ -26,6 +26,8 @@ package struct ScanSettings: Hashable {
     package var le1M: LEScanTiming?
     package var leCoded: LEScanTiming?
     package var filterPolicy = LEScanFilterPolicy.all
+    /// The longest time for which the host may leave reports unread.
+    package var batching = Duration.zero
 
     package init(
         le1M: LEScanTiming?, leCoded: LEScanTiming? = nil, filterPolicy: LEScanFilterPolicy = .all
@@ -38,12 +40,13 @@ package struct ScanSettings: Hashable {
     /// Whether the scan requests scan responses.
     package var isActive: Bool { le1M?.type == .active || leCoded?.type == .active }
 
-    /// The settings that serve both scans: all advertisers, the PHYs of both, and the shorter interval.
+    /// The settings that serve both scans: all advertisers, the PHYs of both, and the shorter times.
     package func united(with other: ScanSettings) -> ScanSettings {
         var united = self
         united.le1M = Self.united(le1M, other.le1M)
         united.leCoded = Self.united(leCoded, other.leCoded)
         united.filterPolicy = .all
+        united.batching = min(batching, other.batching)
         return united
     }
 

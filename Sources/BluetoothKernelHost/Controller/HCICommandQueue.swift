@@ -23,6 +23,8 @@ package protocol HCIReceiver: AnyObject {
     func socketClosed(_ error: KernelError)
     /// Whether the receiver needs the socket's events apart from command answers.
     var needsSocket: Bool { get }
+    /// The longest time for which packets may wait in the socket while no command is outstanding.
+    var batching: Duration { get }
     /// The socket is closed until the next command.
     func socketDidClose()
 }
@@ -58,6 +60,8 @@ package final class HCICommandQueue {
     private var current: Command?
     private var waiting = RingBuffer<Command>()
     private lazy var answerTimer = kernel.loop.makeTimer(of: self) { $0.answerIsLate() }
+    /// While packets are left in the socket for the receiver's time of batching.
+    private var batchTimer: LoopTimer?
     /// Another program's unanswered command. The kernel sends the controller one command at a time.
     private var foreignCommand: AnyHCICommand?
 
@@ -222,7 +226,7 @@ package final class HCICommandQueue {
     /// Opens the socket, if it is not open, to receive events.
     package func open(_ operation: BluetoothError.Operation) throws(BluetoothError) {
         if let end { throw end }
-        guard !hasSocket else { return }
+        guard !hasSocket else { return endBatch() }
         do {
             let socket = try kernel.openHCI(adapter: index) { [weak receiver] event in receiver?.handle(event) }
             var filter = HCISocketFilter.events(
@@ -239,10 +243,34 @@ package final class HCICommandQueue {
     /// Handles an event of the socket. Generic, to be specialised for its one receiver, since each report passes here.
     package func handle<Receiver: HCIReceiver>(_ event: SocketEvent, for receiver: Receiver) {
         switch event {
-        case .readable: _ = socket?.receive { receive($0, for: receiver) }
+        case .readable:
+            let limit = batchTimer == nil ? 1 : 1024
+            var count = 0
+            while count < limit, socket?.receive({ receive($0, for: receiver) }) == .packet { count += 1 }
+            if count > 0 { continueBatch(for: receiver.batching) } else { endBatch() }
         case .writable: break
         case .closed(let error): receiver.socketClosed(error)
         }
+    }
+
+    /// Leaves the packets of a time in the socket, unless they are needed at once.
+    private func continueBatch(for time: Duration) {
+        guard time > .zero, isIdle, case .open(let socket) = state else { return endBatch() }
+        if let batchTimer { return batchTimer.set(after: time) }
+        socket.setReading(false)
+        batchTimer = kernel.loop.makeTimer(of: self, after: time) { $0.receiveBatch() }
+    }
+
+    /// Receives the packets that were left in the socket. As long as there are some, the next ones are left there, too.
+    package func receiveBatch() {
+        if batchTimer != nil { receiver?.handle(.readable) }
+    }
+
+    /// Receives packets as they come from now on.
+    private func endBatch() {
+        guard batchTimer != nil else { return }
+        batchTimer = nil
+        socket?.setReading(true)
     }
 
     /// Receives the queued packets, at most as many as a socket can hold.
@@ -294,7 +322,7 @@ package final class HCICommandQueue {
         guard let reason = end else { return }
         var unanswered = current.map { [$0] } ?? []
         while let next = waiting.popFirst() { unanswered.append(next) }
-        (current, foreignCommand) = (nil, nil)
+        (current, foreignCommand, batchTimer) = (nil, nil, nil)
         socket?.close()
         state = .ended(reason)
         for command in unanswered { command.fail(reason) }
@@ -313,7 +341,7 @@ package final class HCICommandQueue {
         if case .open(let socket) = state {
             socket.close()
             state = .idle
-            foreignCommand = nil
+            (foreignCommand, batchTimer) = (nil, nil)
         }
         receiver?.socketDidClose()
     }

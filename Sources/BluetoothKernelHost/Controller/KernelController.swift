@@ -145,6 +145,8 @@ package final class KernelController: HCIReceiver {
         suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))
     }
 
+    package var batching: Duration { links.isIdle ? scanner.batching : .zero }
+
     package var needsSocket: Bool { !links.isIdle || scanner.needsSocket }
 
     package func socketDidClose() { scanner.stoppedWatching() }

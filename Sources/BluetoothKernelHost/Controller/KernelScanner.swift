@@ -49,6 +49,9 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     /// Whether it needs to see other programs' commands.
     var needsSocket: Bool { machine.request != nil || machine.isBusy }
 
+    /// The longest time for which the declared scan lets reports wait in the socket.
+    var batching: Duration { machine.request?.batching ?? .zero }
+
     /// Records that other programs' commands are not observed for some time.
     func stoppedWatching() { machine.stoppedWatching() }
 
@@ -102,6 +105,7 @@ final class KernelScanner: HostScanning, AdapterNoticeReceiver {
 
     private func advance() {
         guard commands.end == nil else { return }
+        if batching == .zero { commands.receiveBatch() }
         while let action = machine.advance() {
             switch action {
             case .announceListening:

@@ -151,7 +151,9 @@ package struct ScannerStateMachine: Hashable {
     }
 
     private var wanted: ScanSettings? {
-        guard let request else { return nil }
+        guard var request else { return nil }
+        // Not a setting of the controller.
+        request.batching = .zero
         return replaced.map { request.united(with: $0) } ?? request
     }
 

@@ -101,6 +101,11 @@ final class Scanner {
     /// Schedules the end of a scan after its duration.
     private func setTimer(of id: UInt64, to duration: Duration) {
         let timer = loop.makeTimer(of: self) { scanner in
+            // The reports that a batch has left unread come first.
+            if var request = scanner.subscribers.request, request.batching > .zero {
+                request.batching = .zero
+                scanner.host?.setScan(request)
+            }
             scanner.subscribers.finish(id)
             scanner.declare()
         }

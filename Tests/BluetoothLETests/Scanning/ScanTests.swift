@@ -128,6 +128,39 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         }
     }
 
+    /// The reports of a batch are read, and so have their time, together; none is lost when the scan is over.
+    @Test(arguments: [(0, false), (20, false), (40, false), (1000, false), (20, true)])
+    func reportsAreReceivedInBatches(_ milliseconds: Int, _ isBesideAnother: Bool) async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let other = isBesideAnother ? try await adapter.scan() : nil
+            let options = ScanOptions(
+                duration: .milliseconds(105), duplicates: .all, batching: .milliseconds(milliseconds))
+            let stream = try await adapter.scan(options)
+            for number in 0..<100 as Range<UInt8> {
+                // LE Advertising Report, ADV_NONCONN_IND, of another device each.
+                fixture.kernel.emit(
+                    [0x04, 0x3E, 0x0F, 0x02, 0x01, 0x03, 0x00, number, 2, 3, 4, 5, 6, 3] + flags + [0xC0])
+                try await fixture.radio.sleep(for: .milliseconds(1))
+            }
+            var numbers: [UInt8] = []
+            var times: Set<KernelInstant> = []
+            for try await report in stream {
+                numbers.append(UInt8(truncatingIfNeeded: report.address?.value ?? 0xFF))
+                times.insert(report.time)
+            }
+            #expect(numbers == Array(0..<100))
+            switch (milliseconds, isBesideAnother) {
+            case (20, false): #expect((5...8).contains(times.count))
+            // The rest is read when the scan is over.
+            case (40, false): #expect((3...4).contains(times.count))
+            // At most 50 ms.
+            case (1000, false): #expect((2...4).contains(times.count))
+            default: #expect(times.count > 90)
+            }
+            withExtendedLifetime(other) {}
+        }
+    }
+
     @Test func devicesAreListedOnceAndByStrength() async throws {
         try await Fixture.run { fixture in
             for (number, strength) in ([-70, -50, -90] as [Int8]).enumerated() {

@@ -57,6 +57,13 @@ enum ScanningPage {
         }
     }
 
+    /// Thousands of reports a second
+    static func thousandsOfReportsASecond(_ adapter: Adapter) async throws {
+        for try await advertisement in try await adapter.scan(ScanOptions(duplicates: .all, batching: .milliseconds(10))) {
+            print(advertisement)
+        }
+    }
+
     /// The time of reception
     static func theTimeOfReception(_ adapter: Adapter) async throws {
         for try await advertisement in try await adapter.scan(ScanOptions(duration: .seconds(1), duplicates: .all)) {

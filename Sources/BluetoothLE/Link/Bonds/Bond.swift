@@ -69,7 +69,7 @@ public struct Bond: Hashable, Identifiable, Sendable {
     }
 }
 
-extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Bond: CustomStringConvertible, CustomReflectable {
     /// The identity and the kind of pairing, such as `C0:98:E5:12:34:56 (random): LE Secure Connections, authenticated,
     /// 16 bytes; resolves private addresses`.
     public var description: String {
@@ -81,9 +81,6 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomRef
         if identityResolvingKey != nil { text += "; resolves private addresses" }
         return text
     }
-
-    /// The same as ``description``.
-    public var debugDescription: String { description }
 
     /// A mirror without the keys' bytes, so that `dump` does not show them.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
