@@ -140,6 +140,7 @@ final class LinkProtection {
         throw Self.error(operation, .keyTooShort, link.endReason ?? .cancelled(operation))
     }
 
+    @inline(never)
     private nonisolated(nonsending) func begin(
         _ link: Link, _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool,
         until deadline: KernelInstant?
@@ -260,6 +261,7 @@ final class LinkProtection {
         .init("raise the security level", peer: link.peer)
     }
 
+    @inline(never)
     private func quiesce(_ link: Link) {
         raise?.phase = .quiescing
         link.mainBearer?.quiesce()
