@@ -15,6 +15,10 @@ extension ProgramCommand {
     /// first, before the call, with which the task changes threads and the runtime opens files.
     public static func runProgram() async -> Never {
         let arguments = Array(CommandLine.arguments.dropFirst())
+        if let help = help(for: arguments) {
+            print(fitted(help, to: STDOUT_FILENO))
+            end(ExitStatus.success.rawValue)
+        }
         do {
             var command = try await asyncParseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
@@ -34,17 +38,29 @@ extension ProgramCommand {
         end(ExitStatus.success.rawValue)
     }
 
+    /// The help that names of commands and `--help` ask for; to parse them would take most of the program's time.
+    static func help(for arguments: [String]) -> String? {
+        guard arguments.last == "--help" || arguments.last == "-h" else { return nil }
+        var node = self as any ParsableCommand.Type
+        for name in arguments.dropLast() {
+            let commands = node.configuration.subcommands
+            guard let next = commands.first(where: { $0._commandName == name }) else { return nil }
+            node = next
+        }
+        return HelpLayout.arranged(helpMessage(for: node))
+    }
+
     /// The text and the exit status for an error of parsing or running a command, a request for help included.
     public static func explanation(of error: any Error, for arguments: [String]) -> (text: String, status: Int32) {
         let status = exitCode(for: error).rawValue
         let text = fullMessage(for: error)
-        let (command, name, mistyped) = command(in: arguments)
         if status == 0 {
             // The parser answers a request for help on something unknown with the overview.
-            if let mistyped, arguments.first == "help" { return (mistyped, ExitStatus.usage.rawValue) }
-            return (HelpLayout.arranged(text), status)
+            let mistyped = arguments.first == "help" ? command(in: arguments).mistyped : nil
+            return mistyped.map { ($0, ExitStatus.usage.rawValue) } ?? (HelpLayout.arranged(text), status)
         }
         guard status == ExitStatus.usage.rawValue, !(error is ExitCode) else { return (text, status) }
+        let (command, name, mistyped) = command(in: arguments)
         if let mistyped { return (mistyped, status) }
         // The parser names the usage of the program if an option belongs to all its commands.
         let usage = text.firstRange(of: "Usage: ")?.lowerBound ?? text.endIndex

@@ -66,7 +66,9 @@ func shortened(_ text: String, toCells width: Int, keepingWordsOf length: Int) -
 
 /// The number of cells of a text without the escape sequences in it.
 func visibleWidth(_ text: some StringProtocol) -> Int {
-    cellWidth(String(text).replacing(/\u{1B}\[[0-9]*[A-Za-z]/, with: ""))
+    // Without one, the search would take longer than the rest.
+    guard text.utf8.contains(0x1B) else { return cellWidth(text) }
+    return cellWidth(String(text).replacing(/\u{1B}\[[0-9]*[A-Za-z]/, with: ""))
 }
 
 /// The lines of at most `width` cells that a line is broken into: between words, or within a longer word. Those after the

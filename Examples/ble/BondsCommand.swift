@@ -20,7 +20,7 @@ struct BondsCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the bonds of the adapters.",
+            commandName: "list", abstract: "List the bonds of the adapters.",
             discussion: """
                 EXAMPLES:
                   ble bonds list
@@ -56,7 +56,7 @@ struct BondsCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the bond with a device, without the keys.",
+            commandName: "show", abstract: "Show the bond with a device, without the keys.",
             discussion: """
                 EXAMPLES:
                   ble bonds show C0:98:E5:12:34:60
@@ -85,7 +85,7 @@ struct BondsCommand: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a device's bond: its keys, subscriptions and cached attributes.",
+            commandName: "remove", abstract: "Remove a device's bond: its keys, subscriptions and cached attributes.",
             discussion: """
                 The device keeps its own keys, so remove the bond there as well. Programs that use other bonds \
                 (--bonds) keep theirs, and links that are up stay up.

@@ -39,7 +39,7 @@ final class TemporaryFile: Sendable {
 @Suite struct TraceTests {
     @Test(
         arguments: [
-            ("a.btsnoop", "a.btsnoop"), ("%p-%t", "42-7"), ("%%p%p%%%t%", "%p42%7%"), ("", ""),
+            ("a.btsnoop", "a.btsnoop"), ("%p-%t", "42-7"), ("%%p%p%%%t%", "%p42%7%"), ("%x%%%", "%x%%"), ("", ""),
         ])
     func theEnvironmentNamesAFileForAProcessAndATime(_ name: String, _ file: String) {
         #expect(EnvironmentTrace.expanded(name, process: 42, seconds: 7) == file)

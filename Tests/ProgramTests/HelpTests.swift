@@ -1,9 +1,9 @@
 import ArgumentParser
 import BluetoothSystem
-import ExampleSupport
 import Glibc
 import Testing
 
+@testable import ExampleSupport
 @testable import ble
 @testable import linble
 
@@ -155,6 +155,19 @@ import Testing
                 #expect(text.contains(#/such as |default: \d|one of |\d to /#), "\(text)")
             }
         }
+    }
+
+    @Test(arguments: HelpTests.commands) func helpNeedsNoParsing(_ command: Command) throws {
+        let program: any ProgramCommand.Type = command.root == "ble" ? BleCommand.self : LinbleCommand.self
+        for flag in ["--help", "-h"] {
+            let arguments = command.path + [flag]
+            let error = try #require(throws: (any Error).self) { try Self.parse(command.root, arguments) }
+            let (parsed, help) = (program.explanation(of: error, for: arguments).text, program.help(for: arguments))
+            #expect(help == parsed)
+        }
+        // What is more than names of commands is parsed.
+        #expect(program.help(for: command.path) == nil)
+        #expect(program.help(for: command.path + ["-v", "--help"]) == nil)
     }
 
     @Test func theNotationsInTheHelpAreParsed() {

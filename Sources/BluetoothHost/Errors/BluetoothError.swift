@@ -228,17 +228,22 @@ extension BluetoothError {
     /// A remedy for somebody who uses a program and did not write it: without the lines that begin with `In code`, and
     /// without remarks after three blanks, such as how to build.
     package static func forUsers(_ remedy: String?) -> String? {
-        let shown = (remedy ?? "").replacing(#/   \(.*/#, with: "").split(separator: "\n")
-        let text = shown.filter { !$0.hasPrefix("In code") }.joined(separator: "\n")
+        let lines = (remedy ?? "").split(separator: "\n").map { $0[..<($0.start(of: "   (") ?? $0.endIndex)] }
+        let text = lines.filter { !$0.isEmpty && !$0.hasPrefix("In code") }.joined(separator: "\n")
         return text.isEmpty ? nil : text.hasPrefix("Or run:") ? "Run:" + text.dropFirst(7) : text
     }
+}
+
+extension StringProtocol {
+    /// Where a text first occurs. The search of `_StringProcessing` is not used, which takes 1.3 MB of a static program.
+    fileprivate func start(of text: String) -> Index? { indices.first { self[$0...].hasPrefix(text) } }
 }
 
 extension BluetoothError: CustomStringConvertible {
     /// The operation, the problem, the underlying status unless the problem names it, and the fix.
     public var description: String {
         var text = "\(operation): \(message)"
-        let isNamed = cause?.attributeErrorCode.map { message.contains("\($0)") } ?? false
+        let isNamed = cause?.attributeErrorCode.map { message.start(of: "\($0)") != nil } ?? false
         if let cause, !isNamed { text += " [\(cause)]" }
         if let remedy { text += "\n\(remedy)" }
         return text

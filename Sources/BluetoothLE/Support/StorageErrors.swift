@@ -27,7 +27,7 @@ extension BluetoothError {
     ) -> BluetoothError {
         let user = SystemFiles.userIdentifier
         let sudo = user == 0 ? "" : "sudo "
-        let word = "'" + path.replacing("'", with: #"'\''"#) + "'"
+        let word = "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"
         switch failure {
         case .missing: return BluetoothError(.notFound, operation, "There is no file \(path).")
         case .notRegular:

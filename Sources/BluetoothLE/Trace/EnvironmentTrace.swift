@@ -54,8 +54,16 @@ package enum EnvironmentTrace {
     package static func expanded(
         _ name: String, process: Int32 = getpid(), seconds: Int64 = SystemClock.microsecondsSince1970 / 1_000_000
     ) -> String {
-        name.split(separator: "%%", omittingEmptySubsequences: false).map {
-            $0.replacing("%p", with: "\(process)").replacing("%t", with: "\(seconds)")
-        }.joined(separator: "%")
+        var text = ""
+        var characters = name.makeIterator()
+        while let character = characters.next() {
+            switch character == "%" ? characters.next() : nil {
+            case "p": text += "\(process)"
+            case "t": text += "\(seconds)"
+            case "%", nil: text.append(character)
+            case let other?: text += "%\(other)"
+            }
+        }
+        return text
     }
 }

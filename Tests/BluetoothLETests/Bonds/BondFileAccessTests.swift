@@ -40,6 +40,11 @@ import Testing
         }
     }
 
+    @Test func aCommandQuotesThePath() {
+        let error = BluetoothError.unusable(.file, "/it's a'", .symbolicLink, .init("open"))
+        #expect(error.remedy?.contains(#"readlink -f '/it'\''s a'\'''"# + "\n") == true)
+    }
+
     @Test(arguments: [0o644, 0o640, 0o602] as [mode_t])
     func aFileThatOthersCanUseIsRefused(mode: mode_t) async throws {
         try await BondSamples.withDirectory { directory in

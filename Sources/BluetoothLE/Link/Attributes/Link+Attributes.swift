@@ -46,15 +46,14 @@ extension Link {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
         let limit = timeout.map { (duration: $0, end: loop.now.advanced(by: $0)) }
         let deadline = limit?.end
-        var isSynchronized = false
-        var repetitions = 0
+        var repetitions = Repetitions()
         while true {
             let bearer = try requestBearer(for: operation, fitting: requestLength)
             if Task.isCancelled { throw .cancelled(operation) }
             let change = securityChangeCount
             let transaction = ProcedureCall(procedure, operation, on: bearer, limit: limit, report)
             bearer.submit(transaction, reportsBeginning: report != nil)
-            let isFirst = !isSynchronized && repetitions == 0
+            let isFirst = !repetitions.isSynchronized && repetitions.count == 0
             // The bearer's timer is enough for the first request, unless it waits for others or for the channel.
             let isSent = transaction.hasBegun && bearer.core.sending == .ready
             if !isFirst || !isSent || timeout.map({ $0 < AttributeProtocol.transactionTimeout }) == true {
@@ -67,19 +66,34 @@ extension Link {
                 guard let output = transaction.output else { throw .cancelled(operation) }
                 return output
             } catch {
-                if error.cause == .attribute(.databaseOutOfSync), !isSynchronized {
-                    isSynchronized = true
-                    try await database.resynchronize(self, operation, until: deadline)
-                } else if error.isAboutSecurity, repetitions < Self.repetitionLimit {
-                    repetitions += 1
-                    try await raiseSecurity(afterRefusal: error, since: change, until: deadline)
-                } else if error.cause == .attribute(.invalidHandle), let databaseIfAny, databaseIfAny.isRemembered {
-                    databaseIfAny.servicesChanged(in: .all, self)
-                    throw .attributesChanged(operation)
-                } else {
-                    throw error
-                }
+                try await recover(from: error, operation, since: change, until: deadline, &repetitions)
             }
+        }
+    }
+
+    /// What a request was repeated after.
+    private struct Repetitions {
+        var isSynchronized = false
+        var count = 0
+    }
+
+    /// Mends what failed a request, or throws. Never inlined: each kind of procedure has a `perform` of its own.
+    @inline(never)
+    private nonisolated(nonsending) func recover(
+        from error: BluetoothError, _ operation: BluetoothError.Operation, since change: UInt64,
+        until deadline: KernelInstant?, _ repetitions: inout Repetitions
+    ) async throws(BluetoothError) {
+        if error.cause == .attribute(.databaseOutOfSync), !repetitions.isSynchronized {
+            repetitions.isSynchronized = true
+            try await database.resynchronize(self, operation, until: deadline)
+        } else if error.isAboutSecurity, repetitions.count < Self.repetitionLimit {
+            repetitions.count += 1
+            try await raiseSecurity(afterRefusal: error, since: change, until: deadline)
+        } else if error.cause == .attribute(.invalidHandle), let databaseIfAny, databaseIfAny.isRemembered {
+            databaseIfAny.servicesChanged(in: .all, self)
+            throw .attributesChanged(operation)
+        } else {
+            throw error
         }
     }
 

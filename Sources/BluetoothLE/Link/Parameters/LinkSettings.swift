@@ -103,6 +103,7 @@ extension Link {
     /// Requests the settings that the link does not have. A refusal by the controller or the peer is no error: the link
     /// remains usable as it is.
     /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`; `.notPermitted` without CAP_NET_RAW.
+    @inline(never)
     nonisolated(nonsending) func request(_ settings: LinkSettings, timeout: Duration?) async throws(BluetoothError) {
         // Each request waits behind the packets that the controller has, which longer ones carry sooner; this one waits
         // for no answer of the peer.

@@ -142,6 +142,7 @@ final class LinkProtection {
         throw Self.error(operation, .keyTooShort, link.endReason ?? .cancelled(operation))
     }
 
+    @inline(never)
     private nonisolated(nonsending) func begin(
         _ link: Link, _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool,
         until deadline: KernelInstant?
@@ -262,6 +263,7 @@ final class LinkProtection {
         .init("raise the security level", peer: link.peer)
     }
 
+    @inline(never)
     private func quiesce(_ link: Link) {
         raise?.phase = .quiescing
         link.mainBearer?.quiesce()

@@ -130,6 +130,7 @@ extension Link {
     func clientBecomesActive() { bondedPeerIfAny?.restore(self) }
 
     /// Handles a change of the client's state without a request.
+    @inline(never)
     func clientChanged() { bondedPeerIfAny?.persistClientState(self) }
 
     /// Handles an event of the peer's client on an enhanced bearer, or, with nil, on the fixed channel.
@@ -159,6 +160,7 @@ extension Link {
     }
 
     /// Refuses a whole request that the program has not answered in time.
+    @inline(never)
     func giveUp(_ event: GATTServerEvent, from bearer: UInt64?) {
         guard event.isRequest else { return }
         let code: ATTErrorCode = event.asksForAuthorization ? .insufficientAuthorization : .unlikelyError
