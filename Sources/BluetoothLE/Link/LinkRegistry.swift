@@ -4,7 +4,7 @@ import BluetoothPrimitives
 
 /// The established links of an adapter, oldest first.
 final class LinkRegistry {
-    private(set) var links: [Link] = []
+    private var links: [Link] = []
     /// The number of links and channels that are being made.
     var attempts = 0
     private let health: RadioHealth

@@ -177,10 +177,11 @@ package class StreamEnd: LoopDelivery, @unchecked Sendable {
 /// The producing end of a ``BoundedStream``: a ring buffer and at most one waiting consumer.
 //
 // The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
+//
+// Sendable unchecked: the buffer is used only inside `state.withLock`.
 @usableFromInline
 package final class StreamChannel<Element: Sendable>: StreamEnd, @unchecked Sendable {
-    // Used only inside `state.withLock`.
-    @usableFromInline nonisolated(unsafe) var buffer = RingBuffer<Element>()
+    @usableFromInline var buffer = RingBuffer<Element>()
     private let capacity: Int
     private let policy: OverflowPolicy
     /// Adds the number of elements dropped just before it to an element.

@@ -30,7 +30,7 @@ extension LinkRegistry {
         deliveries.reserveCapacity(count)
         var waiting: [WaitingDelivery] = []
         var isAnyTrusted = false
-        for link in links {
+        for link in all {
             guard let connection = link.connection else { continue }
             var kind = kinds
             if kinds == [.notification, .indication] {
