@@ -39,7 +39,9 @@ enum SmallPrograms {
         ).map(String.init)
         let code = Array(lines.drop { $0.hasPrefix("//") })
         // Without `@main` it must say that its `main` is the main actor's.
-        let body = Pages.body(of: code).map { $0.replacing("static func main()", with: "@MainActor static func main()") }
+        let body = Pages.body(of: code).map {
+            $0.replacing("static func main()", with: "@MainActor static func main()")
+        }
         return """
             // \(source)/\(name).swift, for the tests. Generated from it:
             //     \(Pages.remedy)
