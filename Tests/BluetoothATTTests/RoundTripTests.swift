@@ -159,7 +159,7 @@ struct EncodingTests {
         let whole = [UInt8](repeating: 7, count: limit)
         #expect(try encoded(server: .handleValueNotification(3, value: whole.span.bytes)).utf8.count == 46)
         let tooLong = [UInt8](repeating: 7, count: limit + 1)
-        #expect(throws: BufferFull(needed: 21, available: 20)) {
+        #expect(throws: BufferFull(needed: 24, available: 23)) {
             try encoded(server: .handleValueNotification(3, value: tooLong.span.bytes))
         }
     }

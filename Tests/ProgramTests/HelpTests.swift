@@ -161,7 +161,10 @@ import Testing
         let program: any ProgramCommand.Type = command.root == "ble" ? BleCommand.self : LinbleCommand.self
         for flag in ["--help", "-h"] {
             let arguments = command.path + [flag]
-            let error = try #require(throws: (any Error).self) { try Self.parse(command.root, arguments) }
+            let error = try #require(throws: (any Error).self) {
+                var asked = try program.parseAsRoot(arguments)
+                try asked.run()
+            }
             let (parsed, help) = (program.explanation(of: error, for: arguments).text, program.help(for: arguments))
             #expect(help == parsed)
         }

@@ -353,10 +353,10 @@ final class Link {
             bondedPeerIfAny?.valueIsDue(of: characteristic, self)
             return nil
         }
-        if kind == .notification, bearer.notifyAtOnce(value, of: characteristic) { return .atOnce }
+        let isBehind = kind == .notification ? bearer.core.isCongested : bearer.core.isConfirmationDue
+        if kind == .notification, !isBehind, bearer.notifyAtOnce(value, of: characteristic) { return .atOnce }
         let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         let message = ValueCall(value, of: characteristic, operation, on: bearer)
-        let isBehind = kind == .notification ? bearer.core.isCongested : bearer.core.isConfirmationDue
         if isBehind, patience.isOnTrial {
             patience.missed()
             message.call.fail(.linkIsBehind(operation))
