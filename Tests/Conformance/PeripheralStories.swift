@@ -133,6 +133,13 @@ extension Conformance {
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [0])
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [1])
                 #expect(try await Self.instances(fixture) == (isExtended ? [] : [1]))
+                // The last event may follow the reply.
+                _ = await other.events.journal.wait(on: fixture.kernel.loop) { entries in
+                    entries.count {
+                        guard case .packet(let packet) = $0 else { return false }
+                        return ManagementEvent(packet)?.code == ManagementEvent.newSettings
+                    } >= 2
+                }
                 // Reported before the adapter is off, so that it looks like another program's removal.
                 let codes = other.events.codes.filter {
                     [ManagementEvent.advertisingRemoved, ManagementEvent.newSettings].contains($0)
