@@ -192,6 +192,13 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
         return registration
     }
 
+    /// Registers a descriptor again after the epoll descriptor was lost.
+    func restore(
+        _ registration: Registration, _ descriptor: borrowing FileDescriptor, for wants: Readiness
+    ) throws(KernelError) {
+        try control(EPOLL_CTL_ADD, registration, descriptor, wants)
+    }
+
     /// Changes the events requested for a registered descriptor.
     func update(
         _ registration: Registration, _ descriptor: borrowing FileDescriptor, for wants: Readiness

@@ -20,10 +20,9 @@ final class EventWatch: ReadinessHandler, @unchecked Sendable {
     func start() throws(KernelError) {
         var descriptor = FileDescriptor(number)
         defer { descriptor.relinquish() }
-        if let registration { driver.deregister(registration, descriptor) }
-        registration = nil
         // Edge-triggered, so that each write to the descriptor is reported, though nobody reads the count.
         let wants = Readiness(rawValue: EPOLLIN.rawValue | EPOLLET.rawValue)
+        if let registration { return try driver.restore(registration, descriptor, for: wants) }
         registration = try driver.register(descriptor, for: wants, handler: self)
     }
 

@@ -115,4 +115,15 @@ import Testing
         #expect(await waiting.value == nil)
         #expect(!queue.append(.readRSSI))
     }
+
+    @Test func whatIsQueuedIsNotForACancelledConsumer() async {
+        let queue = PeripheralRequestQueue()
+        for _ in 0..<3 { queue.append(.readRSSI) }
+        let consumer = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await queue.next(.requests) == nil
+        }
+        #expect(await consumer.value)
+        #expect(!queue.append(.readRSSI))
+    }
 }

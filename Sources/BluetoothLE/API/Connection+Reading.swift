@@ -45,7 +45,11 @@ extension Connection {
         _ value: [UInt8], to attribute: some RemoteAttribute, type: WriteType = .withResponse,
         timeout: Duration? = .seconds(300)
     ) async throws(BluetoothError) {
-        if type == .withoutResponse, core.valueIfCurrent?.commandAtOnce(value, to: attribute) == true { return }
+        if type == .withoutResponse, let link = core.valueIfCurrent, link.maySendWithoutTurn,
+            link.commandAtOnce(value, to: attribute)
+        {
+            return
+        }
         try await core { (link) async throws(BluetoothError) in
             switch type {
             case .withResponse: try await link.write(value, to: attribute, timeout: timeout)
@@ -62,7 +66,7 @@ extension Connection {
     public nonisolated(nonsending) func writeCommand(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
-        if core.valueIfCurrent?.commandAtOnce(value, to: attribute) == true { return }
+        if let link = core.valueIfCurrent, link.maySendWithoutTurn, link.commandAtOnce(value, to: attribute) { return }
         try await core { (link) async throws(BluetoothError) in
             try await link.writeCommand(value, to: attribute, timeout: timeout)
         }

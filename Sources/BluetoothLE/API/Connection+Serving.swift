@@ -14,7 +14,9 @@ extension Connection {
     package nonisolated(nonsending) func notify(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
-        if core.valueIfCurrent?.notifyAtOnce(value, of: characteristic) == true { return }
+        if let link = core.valueIfCurrent, link.maySendWithoutTurn, link.notifyAtOnce(value, of: characteristic) {
+            return
+        }
         try await core { (link) async throws(BluetoothError) in
             try await link.send(value, of: characteristic, as: .notification, timeout: timeout)
         }

@@ -42,7 +42,9 @@ struct ScanSession {
         isFilterStable = options.filter.dependsOnDataOnly
         rule = options.duplicates.rule
         isActive = settings.isActive
-        scanResponseTimeout = options.scanResponseTimeout
+        // A scan response may wait in the socket for the time of a batch.
+        scanResponseTimeout =
+            options.scanResponseTimeout > .zero ? options.scanResponseTimeout + settings.batching : .zero
     }
 
     /// Whether the scan may deliver a report, provided that it passes the filter.

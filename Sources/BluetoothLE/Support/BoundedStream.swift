@@ -38,8 +38,8 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 
     /// An iterator over the elements of a stream.
     ///
-    /// A copy shares the buffer, so that each element goes to one of the two. When both wait at the same time the
-    /// second gets an error of code `BluetoothError.Code.busy`.
+    /// A copy shares the buffer, so that each element goes to one of the two. When both wait at the same time
+    /// one of them gets an error of code `BluetoothError.Code.busy`.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let lease: Lease?
 

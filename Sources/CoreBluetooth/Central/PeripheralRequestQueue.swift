@@ -56,6 +56,8 @@ final class PeripheralRequestQueue: Sendable {
 
     /// The first request, once it is of `lane` and no turn lasts; nil after the end.
     func next(_ lane: Lane, isolation: isolated (any Actor)? = #isolation) async -> (PeripheralRequest, Turn)? {
+        // What is queued is not for a consumer that was cancelled.
+        if Task.isCancelled { finish() }
         let waiter = Waiter()
         change { state in
             if state.isFinished { waiter.succeed(nil) } else { state.waiters[lane.rawValue] = waiter }

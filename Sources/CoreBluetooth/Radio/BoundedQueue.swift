@@ -34,6 +34,8 @@ final class BoundedQueue<Request: Sendable>: Sendable {
 
     /// The next request; nil after the end.
     func next() async -> Request? {
+        // What is queued is not for a consumer that was cancelled.
+        if Task.isCancelled { finish() }
         let waiter = state.withLock { state -> Promise<Request?, Never> in
             let waiter = Promise<Request?, Never>()
             if state.isFinished || !state.requests.isEmpty {

@@ -161,6 +161,24 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         }
     }
 
+    /// A scan response that waits in the socket for a batch is not late.
+    @Test func aScanResponseMayComeWithTheNextBatch() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let options = ScanOptions(
+                duration: .milliseconds(200), duplicates: .once, scanResponseTimeout: .milliseconds(10),
+                batching: .milliseconds(20))
+            let stream = try await adapter.scan(options)
+            // ADV_IND, then SCAN_RSP with the name "AB".
+            fixture.kernel.emit([0x04, 0x3E, 0x0F, 0x02, 0x01, 0x00, 0x00, 1, 2, 3, 4, 5, 6, 3] + flags + [0xC0])
+            try await fixture.radio.sleep(for: .milliseconds(1))
+            fixture.kernel.emit(
+                [0x04, 0x3E, 0x10, 0x02, 0x01, 0x04, 0x00, 1, 2, 3, 4, 5, 6, 4, 3, 0x09, 0x41, 0x42, 0xC0])
+            var names: [String?] = []
+            for try await report in stream { names.append(report.localName) }
+            #expect(names == ["AB"])
+        }
+    }
+
     @Test func devicesAreListedOnceAndByStrength() async throws {
         try await Fixture.run { fixture in
             for (number, strength) in ([-70, -50, -90] as [Int8]).enumerated() {

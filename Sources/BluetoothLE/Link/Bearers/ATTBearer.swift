@@ -16,6 +16,7 @@ final class ATTBearer {
     let channel: any HostChannel
     private(set) var core: ATTBearerCore
     private var writer = ByteWriter(growingTo: 517)
+    private var sentWithoutTurn: UInt8 = 0
     private var timers: BearerLoopTimers
     private let record: BearerRecord
     /// The reason of the end; nil while the bearer is open.
@@ -254,8 +255,16 @@ extension ATTBearer {
         set { core.server.client = newValue }
     }
 
+    /// Whether a caller on the loop may send its next value without a turn of the loop. After 64 it takes one, so that timers
+    /// and other packets have their turn, however fast the channel takes them.
+    func maySendWithoutTurn() -> Bool {
+        sentWithoutTurn = (sentWithoutTurn + 1) % 64
+        return sentWithoutTurn != 0
+    }
+
     /// Sends a notification ahead of the queue; false when it must be queued, which also finds why it must not be sent.
     func notifyAtOnce(_ value: [UInt8], of characteristic: AttributeHandle) -> Bool {
+        guard core.isIdle else { return false }
         updateSecurity()
         let isEncoded = localServer.withDatabase {
             core.encodeNotification(value.span.bytes, of: characteristic, database: $0, into: &writer)

@@ -9,6 +9,9 @@ import Logging
 extension Link {
     // MARK: Sending values
 
+    /// Whether the main bearer sends a value for a caller on the loop without a turn of the loop; asked once for each.
+    var maySendWithoutTurn: Bool { mainBearer?.maySendWithoutTurn() == true }
+
     /// Sends a notification without waiting, as most are sent; false when it must wait, or be refused.
     func notifyAtOnce(_ value: [UInt8], of characteristic: AttributeHandle) -> Bool {
         !Task.isCancelled && mainBearer?.notifyAtOnce(value, of: characteristic) == true
