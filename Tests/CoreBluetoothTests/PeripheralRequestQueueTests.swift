@@ -118,7 +118,7 @@ import Testing
 
     @Test func whatIsQueuedIsNotForACancelledConsumer() async {
         let queue = PeripheralRequestQueue()
-        for _ in 0..<3 { queue.append(.readRSSI) }
+        for _ in 0..<3 { #expect(queue.append(.readRSSI)) }
         let consumer = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return await queue.next(.requests) == nil
