@@ -319,7 +319,8 @@ extension ATTBearerCore {
         if opcode.type == .request, engine.hasResponse { return [.requestOutOfTurn(opcode)] }
         if isEnhanced, opcode == .exchangeMTURequest {
             // The MTU of an enhanced bearer is its channel's (Core Vol 3 Part F §3.4.2.1): Request Not Supported.
-            _ = engine.respond([0x01, opcode.rawValue, 0, 0, ATTErrorCode.requestNotSupported.rawValue])
+            let refusal = [0x01, opcode.rawValue, 0, 0, ATTErrorCode.requestNotSupported.rawValue]
+            _ = engine.respond(refusal.span.bytes)
             return []
         }
         let events = served.receive(bytes, database: &database)
@@ -340,7 +341,7 @@ extension ATTBearerCore {
 
     private mutating func respond() {
         // The response always fits: the server has at most one request, and none while a response is pending.
-        if served.response.count > 0 { _ = engine.respond(served.response.bytes) }
+        if served.response.count > 0 { _ = engine.respond(served.response.span) }
     }
 
     /// Updates the server after the local attributes in `range` changed, and indicates Service Changed if the client

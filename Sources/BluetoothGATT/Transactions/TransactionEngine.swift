@@ -144,9 +144,9 @@ public struct TransactionEngine {
 
     /// Enqueues the response to the peer's request, at most one at a time and at most ``mtu`` long; returns whether it
     /// was accepted.
-    public mutating func respond(_ bytes: [UInt8]) -> Bool {
-        guard !isClosed, !hasResponse, !bytes.isEmpty, bytes.count <= mtu else { return false }
-        response = bytes
+    public mutating func respond(_ bytes: RawSpan) -> Bool {
+        guard !isClosed, !hasResponse, !bytes.isEmpty, bytes.byteCount <= mtu else { return false }
+        bytes.withUnsafeBytes { response.append(contentsOf: $0) }
         return true
     }
 
@@ -224,7 +224,7 @@ public struct TransactionEngine {
         guard !isClosed else { return }
         switch outgoing {
         case .confirmation: pendingConfirmations -= 1
-        case .response: response = []
+        case .response: response.removeAll(keepingCapacity: true)
         case .request:
             sequence &+= 1
             requests.didSend(number: sequence)

@@ -57,7 +57,7 @@ final class Bearer {
     func enqueueConfirmation() { engine.enqueueConfirmation() }
 
     /// Queues a response to the peer's request; returns whether it was accepted.
-    func respond(_ bytes: [UInt8]) -> Bool { engine.respond(bytes) }
+    func respond(_ bytes: [UInt8]) -> Bool { engine.respond(bytes.span.bytes) }
 
     /// The PDU offered to a congested channel; changes nothing.
     func offer() -> String? { next().map { _ in writer.bytes.hexadecimal } }
