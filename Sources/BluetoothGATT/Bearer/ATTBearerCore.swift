@@ -339,9 +339,11 @@ extension ATTBearerCore {
         return events
     }
 
-    private mutating func respond() {
+    private mutating func respond() { Self.pass(served.response, to: &engine) }
+
+    private static func pass(_ response: borrowing ByteWriter, to engine: inout TransactionEngine) {
         // The response always fits: the server has at most one request, and none while a response is pending.
-        if served.response.count > 0 { _ = engine.respond(served.response.span) }
+        if response.count > 0 { _ = engine.respond(response.span) }
     }
 
     /// Updates the server after the local attributes in `range` changed, and indicates Service Changed if the client
