@@ -60,8 +60,8 @@ func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
             for link in all { streams.append(try await link.client.subscribe(to: characteristic)) }
             var iterators = streams.map { $0.makeAsyncIterator() }
             return try await harness.measure(
-                "notification of 20 bytes, \(clientCount) clients", goal: clientCount == 1 ? 800 : 550,
-                allocationGoal: 3, floor: .oneWay,
+                "notification of 20 bytes, \(clientCount) clients", goal: clientCount == 1 ? 500 : 300,
+                allocationGoal: 1.2, floor: .oneWay,
                 isolation: nil
             ) { count in
                 for _ in 0..<max(1, count / clientCount) {
