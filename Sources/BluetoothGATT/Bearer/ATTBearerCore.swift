@@ -258,7 +258,7 @@ extension ATTBearerCore {
         quiescence = .open
     }
 
-    /// Returns once whether a response matched no request. Mutating, since a property of the owner's core is read from a copy.
+    /// Returns once whether a response matched no request.
     package mutating func consumeStrayResponse() -> Bool { engine.consumeStrayResponse() }
 
     /// Receives a PDU other than a request or a command; returns notifications, indications and unknown PDUs, which the

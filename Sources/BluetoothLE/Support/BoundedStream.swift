@@ -303,7 +303,7 @@ package final class StreamChannel<Element: Sendable>: StreamEnd, @unchecked Send
             if !buffer.isEmpty || state.end != nil { return .ready }
             // An earlier cancellation has found no waiter; a later one finds this call.
             if Task.isCancelled { return .cancelled }
-            // A copy of the iterator in another task: the first to wait keeps waiting.
+            // A copy of the iterator in another task: the one that waits keeps waiting.
             if state.waiter != nil { return .refused }
             state.waiter = waiter
             state.waitingCall = call
