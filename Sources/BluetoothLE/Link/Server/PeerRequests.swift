@@ -81,9 +81,14 @@ final class PeerRequests {
             return link.giveUp(event, from: bearer)
         }
         let deadline = event.isRequest ? link.loop.now.advanced(by: PendingWork.limit) : nil
-        waiting.append(PendingWork(event: event, bearer: bearer, client: link.client, deadline: deadline))
+        let pending = PendingWork(event: event, bearer: bearer, client: link.client, deadline: deadline)
+        if case .none = work {
+            next = pending
+            return begin(link)
+        }
+        waiting.append(pending)
         if let deadline { deadlines.append(deadline) }
-        if case .none = work { begin(link) } else { setWatchdog(link) }
+        setWatchdog(link)
     }
 
     /// Cancels the handler and drops all work, as the link has ended.
@@ -161,17 +166,17 @@ final class PeerRequests {
     // MARK: Handlers
 
     private func begin(_ link: Link) {
-        let (bound, requests) = (LoopBound(WeakReference(to: link), on: link.loop), LoopBound(self, on: link.loop))
+        let bound = LoopBound(WeakReference(to: link), on: link.loop)
         let (server, log) = (link.localServer, link.log)
         work = .underWay(nil, nil)
         // Runs here until a handler suspends, which most never do: their answers cost no turn of the loop.
         let task = Task.immediate(executorPreference: link.loop) {
-            while var work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
+            while var work = bound.value.object.flatMap({ $0.peerRequests.nextWork($0) }) {
                 if work.awaitsBond(in: server) {
                     work.client.isBonded = await bound.value.object?.confirmBond() ?? false
                 }
                 let result = await work.perform(in: server, log)
-                guard let link = bound.value.object, requests.value.complete(work, result, link) else { return }
+                guard let link = bound.value.object, link.peerRequests.complete(work, result, link) else { return }
             }
         }
         guard case .underWay(nil, let current) = work else { return }
@@ -221,7 +226,8 @@ final class PeerRequests {
     /// Sets the timer for the next deadline: that of the handler, of a request that waits behind that of a command, or of
     /// one that a receiver has not answered.
     private func setWatchdog(_ link: Link) {
-        guard let deadline = earlier(handlerDeadline, asked.lazy.map(\.deadline).min()) else {
+        let first = asked.isEmpty ? nil : asked.lazy.map(\.deadline).min()
+        guard let deadline = earlier(handlerDeadline, first) else {
             watchdog?.cancel()
             return
         }
@@ -302,7 +308,9 @@ struct PendingWork: Sendable {
 
     /// Calls the program's handlers; returns the value that was read, nothing for a write or an authorisation, or the
     /// error.
-    mutating func perform(in server: LocalServer, _ log: Logger) async -> PeerQuestion.Answer {
+    nonisolated(nonsending) mutating func perform(
+        in server: LocalServer, _ log: Logger
+    ) async -> PeerQuestion.Answer {
         do {
             switch event {
             case .readRequested(let handle, _):
@@ -330,7 +338,7 @@ struct PendingWork: Sendable {
         }
     }
 
-    private mutating func authorize(in server: LocalServer) async throws {
+    private nonisolated(nonsending) mutating func authorize(in server: LocalServer) async throws {
         guard let (handle, access) = event.access, !awaitsBond(in: server),
             let attribute = server.withDatabase({ $0.attribute(at: handle) })
         else { throw ATTErrorCode.insufficientAuthorization }
@@ -348,7 +356,9 @@ struct PendingWork: Sendable {
         }
     }
 
-    private func perform(_ writes: [AttributeWrite], isCommand: Bool, in server: LocalServer) async throws {
+    private nonisolated(nonsending) func perform(
+        _ writes: [AttributeWrite], isCommand: Bool, in server: LocalServer
+    ) async throws {
         var rest = writes[...]
         while let first = rest.first {
             guard let publication = server.publication(of: first.handle) else { throw ATTErrorCode.writeNotPermitted }

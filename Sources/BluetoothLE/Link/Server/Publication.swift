@@ -181,7 +181,7 @@ final class Publication: Sendable {
     // MARK: Requests
 
     /// Answers a read. Throws the error that the client receives.
-    func read(
+    nonisolated(nonsending) func read(
         _ handle: AttributeHandle, by client: AttributeClient, in server: LocalServer
     ) async throws -> [UInt8] {
         guard let value = values[handle] else { throw ATTErrorCode.readNotPermitted }
@@ -195,7 +195,7 @@ final class Publication: Sendable {
     }
 
     /// Performs the writes of one request or command. Throws the error that the client receives.
-    func write(
+    nonisolated(nonsending) func write(
         _ writes: ArraySlice<AttributeWrite>, isCommand: Bool, by client: AttributeClient, in server: LocalServer
     ) async throws {
         func request(_ write: AttributeWrite, _ value: Value) -> WriteRequest {
@@ -221,7 +221,9 @@ final class Publication: Sendable {
         }
     }
 
-    private func send(_ writes: [WriteRequest], isCommand: Bool) async throws(ATTErrorCode) {
+    private nonisolated(nonsending) func send(
+        _ writes: [WriteRequest], isCommand: Bool
+    ) async throws(ATTErrorCode) {
         guard let channel else { throw .writeNotPermitted }
         if isCommand {
             // The client expects no response, so later requests need not wait.
@@ -231,7 +233,9 @@ final class Publication: Sendable {
         }
     }
 
-    private func answer(_ ask: (PeerQuestion) -> Void) async throws(ATTErrorCode) -> [UInt8] {
+    private nonisolated(nonsending) func answer(
+        _ ask: (PeerQuestion) -> Void
+    ) async throws(ATTErrorCode) -> [UInt8] {
         let answer = Promise<[UInt8], ATTErrorCode>()
         ask(PeerQuestion(for: answer))
         return try await answer.value(ifCancelled: .unlikelyError)

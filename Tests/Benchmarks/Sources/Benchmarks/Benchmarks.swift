@@ -108,6 +108,7 @@ enum Benchmarks {
         if wants("server") {
             add(try serverBenchmarks(harness))
             add(try await notifyingBenchmarks(harness))
+            add(try await servingBenchmarks(harness))
         }
         if wants("channel") { add(try await ChannelBenchmarks(harness).throughput()) }
         if wants("corebluetooth") { add(try await CoreBluetoothBenchmarks(harness).ratios()) }

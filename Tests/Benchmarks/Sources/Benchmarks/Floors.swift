@@ -66,6 +66,22 @@ extension Floor {
         }
     }
 
+    /// One packet on each of `count` links in turn.
+    static func oneWay(links count: Int) -> Floor {
+        Floor(name: "send + epoll_wait + recv, \(count) links", isSystemCalls: true) {
+            let pairs = try (0..<count).map { _ in try RawPair() }
+            let epoll = try Epoll(pairs.map(\.second))
+            return { count in
+                withUnsafeTemporaryAllocation(byteCount: 512, alignment: 16) { buffer in
+                    for index in 0..<count {
+                        consume(send(pairs[index % pairs.count].first, buffer.baseAddress, packetLength, 0))
+                        consume(recv(epoll.wait(), buffer.baseAddress, buffer.count, 0))
+                    }
+                }
+            }
+        }
+    }
+
     /// A request and its response.
     static let roundTrip = Floor(name: "round trip, both ends in one epoll loop", isSystemCalls: true) {
         let pair = try RawPair()

@@ -54,7 +54,7 @@ func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
 }
 
 /// Raises this process's limit of open files as far as permitted.
-private func allowDescriptors(_ count: Int) {
+func allowDescriptors(_ count: Int) {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     guard limit.rlim_cur < count else { return }

@@ -8,7 +8,7 @@ import BluetoothSockets
 import CBenchmarkSupport
 import Synchronization
 
-/// A simulated kernel with packets injected into its HCI socket.
+/// A simulated kernel with packets injected into its HCI socket, and channels of peers in memory.
 final class InjectingKernel: BluetoothKernel {
     final class Socket: HCISocket {
         private let base: any HCISocket
@@ -50,6 +50,7 @@ final class InjectingKernel: BluetoothKernel {
     private let packets: [UInt8]
     private let length: Int
     private let current = Mutex<Socket?>(nil)
+    private let accepting = Mutex<[LoopBound<L2CAPAcceptHandler>]>([])
 
     init(_ base: SimulatedKernel, _ packets: [UInt8], length: Int) {
         (self.base, self.packets, self.length) = (base, packets, length)
@@ -87,7 +88,14 @@ final class InjectingKernel: BluetoothKernel {
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener {
-        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+        let listener = try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+        if channel == .attribute { accepting.withLock { $0.append(LoopBound(accept, on: loop)) } }
+        return listener
+    }
+
+    /// Injects a channel that a peer has opened; returns the handler of its events. Called on the loop.
+    func accept(_ socket: any L2CAPSocket) -> SocketHandler? {
+        accepting.withLock { $0.last }?.value(socket)
     }
 }
 

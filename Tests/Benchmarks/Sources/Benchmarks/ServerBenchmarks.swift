@@ -47,7 +47,8 @@ func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let kernel = try LinuxKernel()
     let value = [UInt8](repeating: 0x55, count: 20)
     var measurements: [Measurement] = []
-    for clientCount in [1, 32] {
+    allowDescriptors(5000)
+    for (clientCount, batch, goal) in [(1, 1, 500.0), (32, 32, 300), (1000, 1, 600)] {
         let database = try AttributeDatabase.benchmark
         var links: [Link] = []
         for _ in 0..<clientCount { links.append(try await Link.make(on: kernel, database)) }
@@ -60,13 +61,14 @@ func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
             for link in all { streams.append(try await link.client.subscribe(to: characteristic)) }
             var iterators = streams.map { $0.makeAsyncIterator() }
             return try await harness.measure(
-                "notification of 20 bytes, \(clientCount) clients", goal: clientCount == 1 ? 500 : 300,
-                allocationGoal: 1.2, floor: .oneWay,
+                "notification of 20 bytes, \(clientCount) clients", goal: goal,
+                allocationGoal: 1.2, floor: clientCount == 1000 ? .oneWay(links: 1000) : .oneWay,
                 isolation: nil
             ) { count in
-                for _ in 0..<max(1, count / clientCount) {
-                    for link in all { try await link.peer.notify(value, at: characteristic.valueHandle) }
-                    for index in iterators.indices { consume(try await iterators[index].next()?.count ?? 0) }
+                for first in stride(from: 0, to: count, by: batch) {
+                    let batch = (first..<min(first + batch, count)).lazy.map { $0 % clientCount }
+                    for index in batch { try await all[index].peer.notify(value, at: characteristic.valueHandle) }
+                    for index in batch { consume(try await iterators[index].next()?.count ?? 0) }
                 }
             }
         }

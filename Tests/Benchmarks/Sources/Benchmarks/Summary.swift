@@ -38,6 +38,12 @@ private struct SummaryRow {
             "notification of 20 bytes, 1 "),
         SummaryRow("… 32 clients in turn, each", "Server: notifications", "notification of 20 bytes, 32"),
         SummaryRow(
+            "… 1,000 clients in turn, one value each, of their own floor", "Server: notifications",
+            "notification of 20 bytes, 1000"),
+        SummaryRow("server: one notify to 100 clients, each, in memory", "clients in memory", "one notify"),
+        SummaryRow("… read of a stored value", "clients in memory", "read of a stored"),
+        SummaryRow("… read answered by a handler", "clients in memory", "read answered"),
+        SummaryRow(
             "channel: SDU of 244 bytes, each sent and read by a call of its own", "channel",
             "SDU of 244 bytes, sent and read, from a task"),
         SummaryRow(
