@@ -57,7 +57,7 @@ extension GATTServer {
             throw .asks(.writeRequested([write.write], number: questionNumber))
         }
         self.write(.writeResponse, to: &writer)
-        return commit([write.write], database: &database)
+        return commit(CollectionOfOne(write.write), database: &database)
     }
 
     /// Performs a Write Command, or drops it where a request would be refused (Core Vol 3 Part F §3.4.5.3).
@@ -74,7 +74,7 @@ extension GATTServer {
         if database.attributes[write.position].isAnsweredByProgram {
             return [.writeCommandReceived(write.write)]
         }
-        return commit([write.write], database: &database)
+        return commit(CollectionOfOne(write.write), database: &database)
     }
 
     /// The write of a complete value, if it is valid for the attribute.
@@ -122,7 +122,7 @@ extension GATTServer {
 
     /// Performs checked writes of values that the database or this server stores.
     mutating func commit(
-        _ writes: [AttributeWrite], database: inout AttributeDatabase
+        _ writes: some Sequence<AttributeWrite>, database: inout AttributeDatabase
     ) -> [GATTServerEvent] {
         var events: [GATTServerEvent] = []
         for write in writes {
