@@ -15,14 +15,13 @@ let systemPeerClosed: Int16 = 0x2000
 
 // Enumerations in one library's headers, numbers in the other's.
 #if canImport(Glibc)
-    let (streamSocket, datagramSocket) = (CInt(SOCK_STREAM.rawValue), CInt(SOCK_DGRAM.rawValue))
-    private let closeOnExec = CInt(SOCK_CLOEXEC.rawValue)
+    let streamSocket = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    let datagramSocket = CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue)
 #else
-    let (streamSocket, datagramSocket) = (SOCK_STREAM, SOCK_DGRAM)
-    private let closeOnExec = SOCK_CLOEXEC
+    let (streamSocket, datagramSocket) = (SOCK_STREAM | SOCK_CLOEXEC, SOCK_DGRAM | SOCK_CLOEXEC)
 #endif
 
-func systemSocket(_ family: CInt, _ kind: CInt) -> CInt { socket(family, kind | closeOnExec, 0) }
+func systemSocket(_ family: CInt, _ kind: CInt) -> CInt { socket(family, kind, 0) }
 
 func systemAccept(
     _ number: CInt, _ address: UnsafeMutablePointer<sockaddr>, _ length: UnsafeMutablePointer<socklen_t>
