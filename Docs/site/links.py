@@ -26,7 +26,7 @@ def complete(site, titles):
         references = page.get('references', {})
         named = {part['identifier'] for part in parts(page.get('topicSections', [])) if part.get('type') == 'reference'}
         missing = (named - references.keys()) & titles.keys()
-        for address in missing:
+        for address in sorted(missing):
             references[address] = {
                 'type': 'link', 'identifier': address, 'url': address, 'title': titles[address],
                 'titleInlineContent': [{'type': 'text', 'text': titles[address]}]}

@@ -13,9 +13,15 @@ func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _
 /// The event of poll(2) when the peer of a socket has closed its side (`POLLRDHUP`, which needs `_GNU_SOURCE`).
 let systemPeerClosed: Int16 = 0x2000
 
-func systemSocket(_ family: CInt, _ kind: __socket_type) -> CInt {
-    socket(family, CInt(kind.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-}
+// Enumerations in one library's headers, numbers in the other's.
+#if canImport(Glibc)
+    let streamSocket = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    let datagramSocket = CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue)
+#else
+    let (streamSocket, datagramSocket) = (SOCK_STREAM | SOCK_CLOEXEC, SOCK_DGRAM | SOCK_CLOEXEC)
+#endif
+
+func systemSocket(_ family: CInt, _ kind: CInt) -> CInt { socket(family, kind, 0) }
 
 func systemAccept(
     _ number: CInt, _ address: UnsafeMutablePointer<sockaddr>, _ length: UnsafeMutablePointer<socklen_t>

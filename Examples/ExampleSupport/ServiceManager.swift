@@ -73,7 +73,7 @@ public final class ServiceManager: Sendable {
         case UInt8(ascii: "/"): break
         default: return -1
         }
-        let socket = systemSocket(AF_UNIX, SOCK_DGRAM)
+        let socket = systemSocket(AF_UNIX, datagramSocket)
         guard socket >= 0 else { return -1 }
         let status = withUNIXAddress(bytes) { systemConnect(socket, $0, $1) }
         var limit = timeval(tv_sec: 2, tv_usec: 0)

@@ -12,7 +12,7 @@ public final class SocketPort: Sendable {
     /// Listens at an address with TCP.
     /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost``, for a reserved port with ``ExitStatus/notPermitted``.
     public init(at address: NetworkAddress) throws {
-        let number = systemSocket(address.family, SOCK_STREAM)
+        let number = systemSocket(address.family, streamSocket)
         guard number >= 0 else { throw Self.failure("\(address)") }
         socket = OpenDescriptor(number, label: "TCP port")
         file = nil
@@ -33,7 +33,7 @@ public final class SocketPort: Sendable {
     ///   path is taken by anything else or has no folder, with ``ExitStatus/notPermitted`` if the access cannot be granted.
     public init(atPath path: String, access: PortAccess) throws {
         (name, isLocal) = (path, true)
-        let number = systemSocket(AF_UNIX, SOCK_STREAM)
+        let number = systemSocket(AF_UNIX, streamSocket)
         guard number >= 0 else { throw Self.failure(printable(path)) }
         socket = OpenDescriptor(number, label: "UNIX socket")
         file = try UNIXSocketFile(path, of: number, access: access)

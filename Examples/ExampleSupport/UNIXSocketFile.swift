@@ -53,7 +53,7 @@ final class UNIXSocketFile: Sendable {
 
     /// Whether no program listens at a socket, or none could connect to it.
     private static func isLeftBehind(_ path: String) throws -> Bool {
-        let socket = systemSocket(AF_UNIX, SOCK_STREAM)
+        let socket = systemSocket(AF_UNIX, streamSocket)
         guard socket >= 0 else { throw cannotCreate(path) }
         // A program that does not accept connections makes it wait otherwise.
         let probe = OpenDescriptor(socket, label: "probe", isSocket: true)

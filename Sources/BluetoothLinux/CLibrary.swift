@@ -19,18 +19,3 @@ func systemSend(_ number: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flag
 func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _ timeout: CInt) -> CInt {
     poll(descriptors, count, timeout)
 }
-
-extension FileDescriptor {
-    // An enumeration in one library's headers, numbers in the other's.
-    #if canImport(Glibc)
-        static let rawSocket = CInt(SOCK_RAW.rawValue)
-        static let packetSocket = CInt(SOCK_SEQPACKET.rawValue)
-        static let datagramSocket = CInt(SOCK_DGRAM.rawValue)
-        static let socketFlags = CInt(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-    #else
-        static let rawSocket = SOCK_RAW
-        static let packetSocket = SOCK_SEQPACKET
-        static let datagramSocket = SOCK_DGRAM
-        static let socketFlags = SOCK_NONBLOCK | SOCK_CLOEXEC
-    #endif
-}

@@ -9,10 +9,10 @@ import Synchronization
 struct Readiness: OptionSet {
     let rawValue: UInt32
 
-    static let input = Readiness(rawValue: EPOLLIN.rawValue)
-    static let output = Readiness(rawValue: EPOLLOUT.rawValue)
+    static var input: Readiness { Readiness(rawValue: kernel_input_event) }
+    static var output: Readiness { Readiness(rawValue: kernel_output_event) }
     /// Reported whether requested or not.
-    static let ended = Readiness(rawValue: EPOLLERR.rawValue | EPOLLHUP.rawValue)
+    static var ended: Readiness { Readiness(rawValue: kernel_end_events) }
 }
 
 /// A handler of a descriptor's epoll events. Called on the loop's thread.
@@ -83,7 +83,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
 
     // Edge-triggered, so that a wake needs no read: each write reports once.
     private static var wakeInterest: epoll_event {
-        epoll_event(events: EPOLLIN.rawValue | EPOLLET.rawValue, data: epoll_data_t(u64: wakeToken))
+        epoll_event(events: kernel_input_event | kernel_edge_triggered, data: epoll_data_t(u64: wakeToken))
     }
 
     deinit {

@@ -21,7 +21,7 @@ final class EventWatch: ReadinessHandler, @unchecked Sendable {
         var descriptor = FileDescriptor(number)
         defer { descriptor.relinquish() }
         // Edge-triggered, so that each write to the descriptor is reported, though nobody reads the count.
-        let wants = Readiness(rawValue: EPOLLIN.rawValue | EPOLLET.rawValue)
+        let wants = Readiness(rawValue: kernel_input_event | kernel_edge_triggered)
         if let registration { return try driver.restore(registration, descriptor, for: wants) }
         registration = try driver.register(descriptor, for: wants, handler: self)
     }

@@ -8,19 +8,19 @@ import CBluetoothSockets
 extension FileDescriptor {
     /// A raw HCI socket, not bound.
     static func hci() throws(KernelError) -> FileDescriptor {
-        let type = rawSocket | socketFlags
+        let type = kernel_raw_socket | kernel_socket_flags
         return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_HCI) })
     }
 
     /// An L2CAP socket that preserves packet boundaries.
     static func l2cap() throws(KernelError) -> FileDescriptor {
-        let type = packetSocket | socketFlags
+        let type = kernel_packet_socket | kernel_socket_flags
         return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_L2CAP) })
     }
 
     /// The two ends of a pair of local sockets that preserve packet boundaries.
     static func pair() throws(KernelError) -> UnixPair {
-        let type = packetSocket | socketFlags
+        let type = kernel_packet_socket | kernel_socket_flags
         var numbers: (CInt, CInt) = (-1, -1)
         try check("socketpair") {
             withUnsafeMutablePointer(to: &numbers) {
@@ -65,7 +65,7 @@ extension FileDescriptor {
 
     /// The next queued connection.
     func accept() throws(KernelError) -> FileDescriptor {
-        FileDescriptor(try check("accept4") { accept4(number, nil, nil, Self.socketFlags) })
+        FileDescriptor(try check("accept4") { accept4(number, nil, nil, kernel_socket_flags) })
     }
 
     /// The socket's local address.
@@ -226,7 +226,7 @@ final class MarkSocket: Sendable {
     init(
         _ mark: String, _ name: String, _ call: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt
     ) throws(KernelError) {
-        let type = FileDescriptor.datagramSocket | FileDescriptor.socketFlags
+        let type = kernel_datagram_socket | kernel_socket_flags
         descriptor = FileDescriptor(try check("socket") { socket(AF_UNIX, type, 0) })
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

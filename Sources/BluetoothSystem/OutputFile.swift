@@ -64,7 +64,7 @@ package final class OutputFile: Sendable {
     /// A duplicate of the descriptor: opening its path would begin at offset 0, and would fail for a socket.
     private static func duplicate(_ number: CInt) throws(KernelError) -> CInt {
         let flags = try check("fcntl") { fcntl(number, F_GETFL) }
-        guard flags & O_ACCMODE != O_RDONLY else { throw KernelError("write", .badFileDescriptor) }
+        guard flags & (O_WRONLY | O_RDWR) != 0 else { throw KernelError("write", .badFileDescriptor) }
         return try check("fcntl") { fcntl(number, F_DUPFD_CLOEXEC, 3) }
     }
 

@@ -115,7 +115,7 @@ public enum SystemFiles {
     ) throws(KernelError) -> Bool {
         let flags = isThere ? kernel_rename_exchange : kernel_rename_noreplace
         do throws(KernelError) {
-            try call("renameat2", other, hook) { _ in renameat2(AT_FDCWD, path, AT_FDCWD, other, flags) }
+            try call("renameat2", other, hook) { _ in kernel_renameat2(AT_FDCWD, path, AT_FDCWD, other, flags) }
             return true
         } catch {
             switch error.number.rawValue {

@@ -19,9 +19,7 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
             pthread_setname_np(pthread_self(), name)
             body()
         })
-    var thread = pthread_t()
-    let number = pthread_create(
-        &thread, nil,
+    let number = kernel_start_thread(
         { argument in
             if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
             return nil
@@ -30,12 +28,11 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
         start.release()
         throw KernelError("pthread_create", ErrorNumber(rawValue: number))
     }
-    pthread_detach(thread)
 }
 
 /// The identity of the calling thread, which is not zero.
 @inlinable
-package func currentThread() -> UInt { UInt(pthread_self()) }
+package func currentThread() -> UInt { kernel_current_thread() }
 
 /// Wakes one waiting thread; a signal before the wait is not lost.
 final class WakeCounter: Sendable {

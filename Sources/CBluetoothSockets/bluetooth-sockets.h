@@ -34,6 +34,30 @@ struct kernel_time {
 #define SYS_epoll_pwait2 441
 #endif
 
+// Enumerations in glibc's headers, numbers in musl's.
+static const int kernel_raw_socket = SOCK_RAW;
+static const int kernel_packet_socket = SOCK_SEQPACKET;
+static const int kernel_datagram_socket = SOCK_DGRAM;
+static const int kernel_socket_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+static const uint32_t kernel_input_event = EPOLLIN;
+static const uint32_t kernel_output_event = EPOLLOUT;
+static const uint32_t kernel_end_events = EPOLLERR | EPOLLHUP;
+static const uint32_t kernel_edge_triggered = EPOLLET;
+
+// A thread's identity is a number in glibc and a pointer in musl.
+static inline uintptr_t kernel_current_thread(void)
+{
+    return (uintptr_t)pthread_self();
+}
+
+// Starts a thread that nobody joins; returns an error number or 0.
+static inline int kernel_start_thread(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, (void *)0, body, argument);
+    return error ? error : pthread_detach(thread);
+}
+
 // glibc has epoll_pwait2 only since 2.35, and Swift cannot call the variadic syscall().
 static inline int kernel_epoll_pwait2(int epoll, struct epoll_event *events, int count, const struct kernel_time *timeout)
 {
@@ -43,7 +67,12 @@ static inline int kernel_epoll_pwait2(int epoll, struct epoll_event *events, int
 static const unsigned int kernel_rename_noreplace = 1;
 static const unsigned int kernel_rename_exchange = 2;
 
+// Older versions of musl lack renameat2.
+static inline int kernel_renameat2(int folder, const char *path, int other_folder, const char *other, unsigned int flags)
+{
+    return (int)syscall(SYS_renameat2, folder, path, other_folder, other, flags);
+}
+
 // glibc declares these only to programs that define _GNU_SOURCE.
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
-extern int renameat2(int directory, const char *path, int other_directory, const char *other, unsigned int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
