@@ -37,7 +37,6 @@ final class FuzzOperation: ClientTransaction, CommandMessage, ValueUpdate {
     }
 
     func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
-        require(ends == 0 || isAbandoned, "a transaction that has ended receives \(answer.opcode)")
         guard try procedure.isDone(after: answer) else { return .next }
         hasResult = true
         return .done
@@ -85,15 +84,13 @@ private final class BearerModel {
     func step(_ source: inout ByteSource) {
         switch source.number(below: 24) {
         case 0:
-            add(FuzzOperation(ValueRead(AttributeHandle(source.uint16() & 0x1F)))) {
-                core.submit($0 as any ClientTransaction)
-            }
-        case 1:
+            let procedure = procedure(&source)
+            add(FuzzOperation(procedure)) { core.submit($0 as any ClientTransaction) }
+        case 1, 2:
             let value = source.bytes(atMost: 60)
             add(FuzzOperation(ReliableWrite(value, to: 3))) {
                 core.submit($0 as any ClientTransaction, reportsBeginning: true)
             }
-        case 2: add(FuzzOperation(DatabaseDiscovery())) { core.submit($0 as any ClientTransaction) }
         case 3: add(FuzzOperation(of: 3, source.bytes(atMost: 30))) { core.submit($0 as any CommandMessage) }
         case 4: add(FuzzOperation(of: FuzzDatabase.handle(&source), source.bytes(atMost: 30))) { core.notify($0) }
         case 5: add(FuzzOperation(of: FuzzDatabase.handle(&source), source.bytes(atMost: 30))) { core.indicate($0) }

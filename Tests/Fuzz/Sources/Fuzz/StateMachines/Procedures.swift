@@ -9,7 +9,7 @@ let gattProcedures = FuzzTarget("gatt-procedures") { source in
     answer(&procedure, mtu: mtu, &source)
 }
 
-private func procedure(_ source: inout ByteSource) -> any ClientProcedure {
+func procedure(_ source: inout ByteSource) -> any ClientProcedure {
     let uuid: BluetoothUUID = source.flag() ? 0x1801 : 0x2A19
     let handle = AttributeHandle(UInt16(source.byte()) + 1)
     switch source.number(below: 14) {

@@ -5,7 +5,6 @@ import BluetoothHCI
 import BluetoothLE
 import BluetoothLoop
 import BluetoothPrimitives
-import BluetoothProfiles
 import BluetoothSimulation
 import BluetoothSockets
 import Dispatch
@@ -25,6 +24,7 @@ private final class SharedSource: @unchecked Sendable {
 
 /// A machine, a device, and the calls of a program. Lives on the loop.
 private final class World: @unchecked Sendable {
+    private static let controller = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
     private let radio: SimulatedRadio
     private let kernel: SimulatedKernel
     private let device: SimulatedPeripheral
@@ -41,9 +41,10 @@ private final class World: @unchecked Sendable {
             let radio = SimulatedRadio()
             do {
                 try await radio.run(stallGrace: .seconds(2)) {
-                    let kernel = ChangingKernel(radio.makeKernel(), changesPackets ? input : nil)
+                    let kernel = ChangingKernel(
+                        radio.makeKernel(adapters: [controller]), changesPackets ? input : nil)
                     guard let world = try await World(on: radio, kernel, input, isHostile: isHostile) else { return }
-                    while !input.source.isEmpty { try await world.step() }
+                    for _ in 0..<24 where !input.source.isEmpty { try await world.step() }
                     await world.end()
                 }
             } catch {
@@ -134,11 +135,7 @@ private final class World: @unchecked Sendable {
                 try await channel.write(bytes)
                 _ = try await channel.read()
             }
-        case 11:
-            use { (link) async throws(BluetoothError) in
-                let updater = try await FirmwareUpdater(link)
-                _ = try await updater.images()
-            }
+        case 11: use { (link) async throws(BluetoothError) in _ = try await link.openEnhancedBearers() }
         case 12:
             call { [adapter] () async throws(BluetoothError) in
                 let services = try await adapter.publish([LocalService(0xFFE0)])
@@ -167,7 +164,7 @@ private final class World: @unchecked Sendable {
         case 6: device.setRefusal(isOn ? .connectionFailedToBeEstablished : nil)
         case 7: device.requestSecurity(.medium)
         case 8: device.closeChannels(0x85)
-        case 9: if isOn { kernel.unplug(0) } else { kernel.plug() }
+        case 9: if isOn { kernel.unplug(0) } else { kernel.plug(Self.controller) }
         case 10: kernel.setPowered(isOn, adapter: 0)
         case 11: kernel.setRadioSwitch(adapter: 0, isSoftBlocked: isOn)
         case 12: kernel.setFault(isOn ? ControllerFault(.hangs, until: .powerOff) : nil, adapter: 0)

@@ -20,7 +20,7 @@ extension ByteSource {
     /// A time of zero to some seconds, mostly short.
     mutating func duration() -> Duration {
         let number = Int(byte())
-        return .milliseconds(number & 3 == 0 ? number << 9 : number)
+        return .milliseconds(number & 7 == 0 ? number << 7 : number)
     }
 }
 
