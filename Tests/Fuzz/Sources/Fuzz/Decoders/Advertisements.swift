@@ -12,7 +12,7 @@ let advertisementDecoders: [FuzzTarget] = [
     FuzzTarget(name: "beacon") { input in
         var source = ByteSource(input)
         let identifier = source.uint16()
-        let content = source.rest()
+        let content = Array(source.rest().prefix(240))
         checkBeacons(ManufacturerData(company: CompanyIdentifier(identifier), data: content))
         for service in [BluetoothUUID(identifier), Eddystone.service] {
             checkBeacons(ServiceData(service: service, data: content))
