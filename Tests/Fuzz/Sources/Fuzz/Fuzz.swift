@@ -31,3 +31,8 @@ func require(
 ) {
     if !condition { fatalError(message(), file: file, line: line) }
 }
+
+/// Traps because of something that must not be; the fuzzer keeps the input.
+func fault(_ message: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line) {
+    fatalError(message(), file: file, line: line)
+}

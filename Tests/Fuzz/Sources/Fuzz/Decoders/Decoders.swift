@@ -1,2 +1,2 @@
 /// What turns bytes or text from outside into values.
-let decoders: [FuzzTarget] = []
+let decoders = packetDecoders + advertisementDecoders + captureDecoders + valueDecoders + fileDecoders + textDecoders
