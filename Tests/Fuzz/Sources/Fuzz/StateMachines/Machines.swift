@@ -9,8 +9,7 @@ import BluetoothPrimitives
 @testable import LINBLE
 
 let machines = [
-    FuzzTarget("health", recover), FuzzTarget("scanner", scanWithOthers), FuzzTarget("uart-frames", frame),
-    FuzzTarget("uart-bytes", send),
+    FuzzTarget("health", recover), FuzzTarget("scanner", scanWithOthers), FuzzTarget("uart-bytes", send),
 ]
 
 /// A radio with every problem, at any time: one step of the recovery at a time, and a time limit for each wait.
@@ -126,42 +125,6 @@ let machines = [
     }
     require(step == nil && scanner.isReconciled, "the scanner does not come to rest: \(scanner.state)")
     require(scanner.request != nil || scanner.state != .ours, "a scan is left on")
-}
-
-/// A stream has the same frames wherever it is split, and what is encoded is the frame again.
-@Sendable private func frame(_ source: inout ByteSource) {
-    let limit = source.number(below: 40)
-    let framers: [any Framer] = [
-        LengthPrefixFramer(
-            width: source.choose([.one, .two, .four]) ?? .one, isLittleEndian: source.flag(),
-            countsItself: source.flag(), minimumFrameLength: source.number(below: 3), maximumFrameLength: limit),
-        DelimiterFramer(delimiter: source.bytes(atMost: 3), maximumFrameLength: limit),
-        FixedLengthFramer(frameLength: limit),
-    ]
-    guard let framer = source.choose(framers) else { return }
-    let bytes = source.rest()
-    let whole = framer.frames(of: bytes, by: bytes.count)
-    for length in [1, 2, 7] { require(framer.frames(of: bytes, by: length) == whole, "\(whole) in parts of \(length)") }
-    for frame in whole {
-        guard let encoded = try? framer.encode(frame) else { fatalError("\(frame) cannot be encoded") }
-        require(framer.frames(of: encoded, by: 3) == [frame], "\(frame) is encoded as \(encoded)")
-    }
-}
-
-extension Framer {
-    fileprivate func frames(of bytes: [UInt8], by length: Int) -> [[UInt8]] {
-        var (framer, frames) = (self, [[UInt8]]())
-        for start in stride(from: 0, to: bytes.count, by: max(1, length)) {
-            try? framer.append(Array(bytes[start..<min(start + max(1, length), bytes.count)]))
-            while true {
-                do throws(FramingError) {
-                    guard let frame = try framer.next() else { break }
-                    frames.append(frame)
-                } catch {}
-            }
-        }
-        return frames
-    }
 }
 
 /// The bytes of a UART over several links: each goes out once, in order, and is counted.

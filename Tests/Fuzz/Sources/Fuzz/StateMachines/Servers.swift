@@ -94,7 +94,9 @@ private struct ServerModel {
         let index = source.number(below: clients.count)
         switch source.number(below: 16) {
         case 0, 1: answer(index, &source)
-        case 2: clients[index].server.security = FuzzDatabase.security(&source)
+        // A link does not lose its encryption while the program decides.
+        case 2 where !clients[index].server.isWaitingForProgram:
+            clients[index].server.security = FuzzDatabase.security(&source)
         case 3: clients[index] = Client(clients[index].server.configurations, asks: source.flag())
         case 4, 5: sendValue(index, &source)
         case 6: change()
