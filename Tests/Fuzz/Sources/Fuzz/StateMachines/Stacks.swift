@@ -77,22 +77,22 @@ private final class World: @unchecked Sendable {
     }
 
     /// Begins a call, whose failure must be the library's.
-    private func call(_ body: @escaping @Sendable () async throws(BluetoothError) -> Void) {
-        calls.append(
-            Task(executorPreference: radio.loop) {
-                do throws(BluetoothError) { try await body() } catch { _ = error.description }
-            })
+    private func call(_ body: @escaping @Sendable () async throws -> Void) {
+        let task = Task(executorPreference: radio.loop) {
+            do { try await body() } catch { require(error is BluetoothError, "an error of another type: \(error)") }
+        }
+        calls.append(task)
     }
 
     /// Begins a call of a connection.
-    private func use(_ body: @escaping @Sendable (Connection) async throws(BluetoothError) -> Void) {
+    private func use(_ body: @escaping @Sendable (Connection) async throws -> Void) {
         guard let connection = input.source.choose(connections) else { return connect() }
-        call { () async throws(BluetoothError) in try await body(connection) }
+        call { try await body(connection) }
     }
 
     private func connect() {
         let level = input.source.choose([nil, nil, SecurityLevel.medium, .high]) ?? nil
-        call { [self] () async throws(BluetoothError) in
+        call { [self] in
             var options = ConnectionOptions(timeout: .seconds(20))
             options.security.level = level
             connections.append(try await adapter.connect(to: device.address, options: options))
@@ -100,50 +100,36 @@ private final class World: @unchecked Sendable {
     }
 
     func step() async throws {
+        let (handle, value) = (FuzzDatabase.handle(&input.source), input.source.bytes(atMost: 100))
         switch input.source.number(below: 32) {
         case 0: connect()
         case 1:
-            call { [adapter] () async throws(BluetoothError) in
-                var advertisements = try await adapter.scan(ScanOptions(duration: .seconds(3))).makeAsyncIterator()
-                while try await advertisements.next() != nil {}
+            call { [adapter] in
+                for try await _ in try await adapter.scan(ScanOptions(duration: .seconds(3))) {}
             }
-        case 2: use { (link) async throws(BluetoothError) in _ = try await link.discover(cached: false) }
-        case 3:
-            let handle = FuzzDatabase.handle(&input.source)
-            use { (link) async throws(BluetoothError) in _ = try await link.read(handle) }
-        case 4:
-            let (handle, value) = (FuzzDatabase.handle(&input.source), input.source.bytes(atMost: 60))
-            let type: WriteType = input.source.flag() ? .withResponse : .withoutResponse
-            use { (link) async throws(BluetoothError) in try await link.write(value, to: handle, type: type) }
-        case 5:
-            use { (link) async throws(BluetoothError) in
-                var values = try await link.subscribe(to: 0x2A19, in: 0x1800).makeAsyncIterator()
-                while try await values.next() != nil {}
-            }
-        case 6: use { (link) async throws(BluetoothError) in try await link.pair(to: .medium) }
-        case 7: use { (link) async throws(BluetoothError) in await link.disconnect() }
-        case 8:
-            use { (link) async throws(BluetoothError) in
-                _ = try await link.requestParameters(ConnectionUse.throughput.parameters)
-                _ = try await link.rssi()
-            }
-        case 9: use { (link) async throws(BluetoothError) in _ = try await link.readValues(of: 0x2A19) }
+        case 2: use { _ = try await $0.discover(cached: false) }
+        case 3: use { _ = try await $0.read(handle) }
+        case 4: use { try await $0.write(value, to: handle) }
+        case 5: use { try await $0.write(value, to: handle, type: .withoutResponse) }
+        case 6: use { for try await _ in try await $0.subscribe(to: 0x2A19, in: 0x1800) {} }
+        case 7: use { try await $0.pair(to: .medium) }
+        case 8: use { await $0.disconnect() }
+        case 9: use { _ = try await $0.requestParameters(ConnectionUse.throughput.parameters) }
         case 10:
-            let bytes = input.source.bytes(atMost: 400)
-            use { (link) async throws(BluetoothError) in
-                let channel = try await link.openChannel(psm: 0x85)
-                try await channel.write(bytes)
+            use {
+                let channel = try await $0.openChannel(psm: 0x85)
+                try await channel.write(value)
                 _ = try await channel.read()
             }
-        case 11: use { (link) async throws(BluetoothError) in _ = try await link.openEnhancedBearers() }
+        case 11: use { _ = try await $0.openEnhancedBearers() }
         case 12:
-            call { [adapter] () async throws(BluetoothError) in
+            call { [adapter] in
                 let services = try await adapter.publish([LocalService(0xFFE0)])
                 let set = try await adapter.advertise(AdvertisementContent(localName: "fuzz"))
                 _ = await set.closed()
                 await services.close()
             }
-        case 13: use { (link) async throws(BluetoothError) in _ = await link.disconnected() }
+        case 13: use { _ = await $0.disconnected() }
         case 14: if let call = input.source.choose(calls) { call.cancel() }
         case 15: if !connections.isEmpty { connections.removeFirst() }
         default: fault()
