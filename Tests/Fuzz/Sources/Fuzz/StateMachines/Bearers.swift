@@ -30,6 +30,7 @@ final class FuzzOperation: ClientTransaction, CommandMessage, ValueUpdate {
 
     func write(into writer: inout ByteWriter) throws(TransactionFailure) {
         do {
+            let value = value
             try ATTClientPDU.writeCommand(characteristic, value: value.span.bytes).encode(into: &writer)
         } catch {
             throw .invalid("\(error)")
