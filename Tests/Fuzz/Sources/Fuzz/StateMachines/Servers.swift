@@ -121,7 +121,9 @@ private struct ServerModel {
     }
 
     private var storedValues: [AttributeHandle: [UInt8]] {
-        Dictionary(uniqueKeysWithValues: database.attributes.map { ($0.handle, $0.storedValue ?? []) })
+        // The hash is stored when it is asked for.
+        let attributes = database.attributes.filter { $0.type != .databaseHash }
+        return Dictionary(uniqueKeysWithValues: attributes.map { ($0.handle, $0.storedValue ?? []) })
     }
 
     private mutating func receive(_ pdu: [UInt8], _ index: Int) {

@@ -40,7 +40,7 @@ private final class World: @unchecked Sendable {
         Task.detached {
             let radio = SimulatedRadio()
             do {
-                try await radio.run(stallGrace: .seconds(2)) {
+                try await radio.run(stallGrace: .seconds(8)) {
                     let kernel = ChangingKernel(
                         radio.makeKernel(adapters: [controller]), changesPackets ? input : nil)
                     guard let world = try await World(on: radio, kernel, input, isHostile: isHostile) else { return }
@@ -150,7 +150,12 @@ private final class World: @unchecked Sendable {
         case 6: device.setRefusal(isOn ? .connectionFailedToBeEstablished : nil)
         case 7: device.requestSecurity(.medium)
         case 8: device.closeChannels(0x85)
-        case 9: if isOn { kernel.unplug(0) } else { kernel.plug(Self.controller) }
+        case 9:
+            if let adapter = try? kernel.adapters().first {
+                kernel.unplug(adapter.index)
+            } else {
+                kernel.plug(Self.controller)
+            }
         case 10: kernel.setPowered(isOn, adapter: 0)
         case 11: kernel.setRadioSwitch(adapter: 0, isSoftBlocked: isOn)
         case 12: kernel.setFault(isOn ? ControllerFault(.hangs, until: .powerOff) : nil, adapter: 0)
