@@ -16,14 +16,16 @@ let stacks = [
     FuzzTarget("stack-kernel-events") { World.run(&$0, changesPackets: true) },
 ]
 
-/// The input, taken on the loop's thread alone.
+/// The input of all that happens in a story.
 private final class SharedSource: @unchecked Sendable {
+    // Unchecked: it is taken on the loop's thread alone.
     var source: ByteSource
     init(_ source: ByteSource) { self.source = source }
 }
 
-/// A machine, a device, and the calls of a program. Lives on the loop.
+/// A machine, a device, and the calls of a program.
 private final class World: @unchecked Sendable {
+    // Unchecked: it is used on the loop's thread alone.
     private static let controller = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
     private let radio: SimulatedRadio
     private let kernel: SimulatedKernel
