@@ -153,6 +153,13 @@ final class Scanner {
         #expect(scanner.hear(two, [], hex("4142"), set: 0)?.data.advertising == hex("03094142"))
     }
 
+    @Test func partsAreVoidHoweverManyPausesFollow() throws {
+        let scanner = Scanner()
+        #expect(scanner.hear(one, [], hex("020106"), .more, set: 0) == nil)
+        for _ in 0..<256 { scanner.joiner.removeFragments() }
+        #expect(scanner.hear(one, [], hex("03094142"), set: 0)?.data.advertising == hex("03094142"))
+    }
+
     @Test func raisingTheLimitKeepsTheDevices() throws {
         let scanner = Scanner(deviceLimit: 1)
         _ = scanner.hear(one, connectable, advertised)

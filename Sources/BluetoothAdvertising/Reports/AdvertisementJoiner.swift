@@ -18,7 +18,7 @@ public struct AdvertisementJoiner: Sendable {
     /// The number of device states so far.
     private var lastState: UInt64 = 0
     /// Fragments from an earlier generation are void.
-    private var generation: UInt8 = 0
+    private var generation: UInt32 = 0
 
     /// An empty joiner that stores at most `deviceLimit` devices, at least one.
     public init(deviceLimit: Int = 1024) {
@@ -113,7 +113,7 @@ extension AdvertisementJoiner {
         /// Processes a report; returns the changes, or nil while fragments are missing. A new state gets the number
         /// after `last`, the number of the most recent state of all devices.
         mutating func receive(
-            _ report: ReceivedReport, in generation: UInt8, numberedAfter last: inout UInt64
+            _ report: ReceivedReport, in generation: UInt32, numberedAfter last: inout UInt64
         ) -> JoinedAdvertisement.Changes? {
             var changes: JoinedAdvertisement.Changes = isKnown ? [] : .device
             if report.properties.contains(.scanResponse) {
@@ -147,7 +147,7 @@ extension AdvertisementJoiner {
         /// Processes a payload or a fragment; returns whether it completed a payload that differs from the last one, or
         /// nil if it completed none.
         private mutating func receivePayload(
-            _ report: ReceivedReport, isScanResponse: Bool, in generation: UInt8
+            _ report: ReceivedReport, isScanResponse: Bool, in generation: UInt32
         ) -> Bool? {
             if !chains.isEmpty { chains.removeAll { $0.generation != generation } }
             let (data, status) = (report.data, report.dataStatus)
@@ -205,7 +205,7 @@ extension AdvertisementJoiner {
     /// The first fragments of a payload, received in one generation.
     private struct FragmentChain: Sendable {
         let isScanResponse: Bool
-        let generation: UInt8
+        let generation: UInt32
         var bytes: [UInt8] = []
         var isOverlong = false
     }

@@ -1,0 +1,1 @@
+../../../../../Examples/ble/Benchmark/BenchmarkControl.swift

@@ -1,0 +1,1 @@
+../../../../../Examples/ExampleSupport/Values/NumberFormat+Text.swift

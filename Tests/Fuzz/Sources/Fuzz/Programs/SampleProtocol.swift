@@ -1,0 +1,1 @@
+../../../../../Examples/LINBLESample/SampleProtocol.swift
