@@ -84,9 +84,18 @@ final class Finder: SyntaxVisitor {
             return .visitChildren
         }
         add(
-            node, "\(node.leftOperand.untilEnd)\(other)\(node.operator.trailingTrivia)\(node.rightOperand.trimmed)",
+            node,
+            "\(operand(node.leftOperand))\(node.operator.leadingTrivia)\(other)\(node.operator.trailingTrivia)"
+                + operand(node.rightOperand),
             "\(symbol) → \(other)")
         return .visitChildren
+    }
+
+    /// It keeps its parts together beside another operator.
+    private func operand(_ node: ExprSyntax) -> String {
+        let text =
+            "\(node.leadingTrivia)\(node.is(InfixOperatorExprSyntax.self) ? "(\(node.trimmed))" : "\(node.trimmed)")"
+        return text + node.trailingTrivia.description
     }
 
     private func isTextOrList(_ node: ExprSyntax) -> Bool {
@@ -170,13 +179,13 @@ final class Finder: SyntaxVisitor {
 
     /// An initialiser's assignments are mostly the only ones.
     private func isInInitializer(_ node: CodeBlockItemSyntax) -> Bool {
-        node.parent?.parent?.parent?.is(InitializerDeclSyntax.self) ?? false
+        var parent = node.parent
+        while let place = parent, !place.is(FunctionDeclSyntax.self), !place.is(ClosureExprSyntax.self) {
+            if place.is(InitializerDeclSyntax.self) { return true }
+            parent = place.parent
+        }
+        return false
     }
-}
-
-extension SyntaxProtocol {
-    /// Its text with what follows it, up to the next.
-    fileprivate var untilEnd: String { description.dropFirst(leadingTrivia.description.count).description }
 }
 
 private func quoted(_ text: String) -> String {
