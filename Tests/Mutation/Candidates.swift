@@ -25,7 +25,7 @@ private let relatives = [
     "&+": "&-",
     "&-": "&+", "*": "+", "/": "*", "%": "/", "<<": ">>", ">>": "<<", "&<<": "&>>", "&>>": "&<<", "&": "|", "|": "&",
     "^": "|",
-    "..<": "...", "===": "!==", "!==": "===",
+    "===": "!==", "!==": "===",
 ]
 
 /// The functions that change no result, or are not called in a release build.
@@ -35,6 +35,8 @@ private let omittedCalls: Set = [
 
 final class Finder: SyntaxVisitor {
     private(set) var candidates: [Candidate] = []
+    /// The constants so far that are declared without a value.
+    private var assigned: Set<String> = []
 
     init() {
         super.init(viewMode: .sourceAccurate)
@@ -160,9 +162,29 @@ final class Finder: SyntaxVisitor {
         } else if let infix = expression.as(InfixOperatorExprSyntax.self) {
             let symbol = infix.operator.as(BinaryOperatorExprSyntax.self)?.operator.text ?? ""
             guard infix.operator.is(AssignmentExprSyntax.self) || (symbol.hasSuffix("=") && relatives[symbol] == nil),
-                !infix.leftOperand.is(DiscardAssignmentExprSyntax.self), !isInInitializer(node)
+                !infix.leftOperand.is(DiscardAssignmentExprSyntax.self), !isInInitializer(node),
+                !isOnly(assignmentTo: infix.leftOperand)
             else { return .visitChildren }
             add(node.item, nil, "without the assignment")
+        }
+        return .visitChildren
+    }
+
+    /// Whether a constant has no other value: it is declared without one.
+    private func isOnly(assignmentTo place: ExprSyntax) -> Bool {
+        let names =
+            place.as(TupleExprSyntax.self)?.elements.map(\.expression.trimmedDescription) ?? [place.trimmedDescription]
+        return !assigned.isDisjoint(with: names)
+    }
+
+    override func visit(_ node: VariableDeclSyntax) -> SyntaxVisitorContinueKind {
+        guard node.bindingSpecifier.text == "let" else { return .visitChildren }
+        for binding in node.bindings where binding.initializer == nil {
+            if let names = binding.pattern.as(TuplePatternSyntax.self) {
+                assigned.formUnion(names.elements.map(\.pattern.trimmedDescription))
+            } else {
+                assigned.insert(binding.pattern.trimmedDescription)
+            }
         }
         return .visitChildren
     }
@@ -171,6 +193,14 @@ final class Finder: SyntaxVisitor {
     private func isResult(_ node: CodeBlockItemSyntax) -> Bool {
         guard let list = node.parent?.as(CodeBlockItemListSyntax.self), list.count == 1, let body = list.parent else {
             return false
+        }
+        if body.is(SwitchCaseSyntax.self) || body.parent?.is(IfExprSyntax.self) == true {
+            var parent = body.parent
+            while let place = parent, !place.is(CodeBlockItemSyntax.self), !place.is(FunctionDeclSyntax.self) {
+                if place.is(VariableDeclSyntax.self) || place.is(ReturnStmtSyntax.self) { return true }
+                parent = place.parent
+            }
+            return parent?.as(CodeBlockItemSyntax.self).map(isResult) ?? false
         }
         if body.is(ClosureExprSyntax.self) || body.is(AccessorBlockSyntax.self) { return true }
         if let function = body.parent?.as(FunctionDeclSyntax.self) { return function.signature.returnClause != nil }
