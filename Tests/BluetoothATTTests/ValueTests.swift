@@ -12,6 +12,7 @@ struct HandleTests {
         #expect(AttributeHandle.last.next == nil)
         #expect(AttributeHandle.first.previous == nil)
         #expect(AttributeHandle.none.previous == nil)
+        #expect(AttributeHandle(2).previous == .first)
         #expect(AttributeHandle.none.next == .first)
         #expect(!AttributeHandle.none.isValid)
         #expect(AttributeHandle.first.isValid)
@@ -108,6 +109,13 @@ struct OpcodeTests {
 
 @Suite("Constants")
 struct ConstantTests {
+    @Test("Nothing is outstanding by default")
+    func outstanding() {
+        let none = OutstandingTransactions()
+        #expect(none.isEmpty && none.request == nil && !none.isConfirmationDue && !none.isCancellationDue)
+        #expect(!none.isPeerWaiting && !none.hasTimedOut)
+    }
+
     @Test("The constants are the specification's")
     func numbers() {
         #expect(AttributeProtocol.defaultMTU == 23)
