@@ -3,13 +3,13 @@ public struct OutstandingTransactions: Hashable, Sendable {
     /// The request to which the peer owes a response; nil for none.
     public var request: ATTOpcode?
     /// Whether the peer owes a confirmation of an indication.
-    public var isConfirmationDue = false
+    public var isConfirmationDue: Bool
     /// Whether the peer holds prepared writes that must be cancelled with an Execute Write Request.
-    public var isCancellationDue = false
+    public var isCancellationDue: Bool
     /// Whether the peer waits for a response or a confirmation from this side.
-    public var isPeerWaiting = false
+    public var isPeerWaiting: Bool
     /// Whether a transaction timed out, after which the bearer must not be used (Core Vol 3 Part F §3.3.3).
-    public var hasTimedOut = false
+    public var hasTimedOut: Bool
 
     /// The given transactions; none by default.
     public init(

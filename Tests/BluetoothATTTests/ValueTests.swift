@@ -12,6 +12,7 @@ struct HandleTests {
         #expect(AttributeHandle.last.next == nil)
         #expect(AttributeHandle.first.previous == nil)
         #expect(AttributeHandle.none.previous == nil)
+        #expect(AttributeHandle(2).previous == .first)
         #expect(AttributeHandle.none.next == .first)
         #expect(!AttributeHandle.none.isValid)
         #expect(AttributeHandle.first.isValid)
@@ -77,6 +78,16 @@ struct OpcodeTests {
         let assigned = (UInt8.min...UInt8.max).filter { ATTErrorCode($0).name != nil }
         #expect(assigned == Array(0x01...0x13) + Array(0xFC...0xFF))
         #expect(Set(assigned.map { ATTErrorCode($0).description }).count == assigned.count)
+        let codes: [ATTErrorCode] = [
+            .invalidHandle, .readNotPermitted, .writeNotPermitted, .invalidPDU, .insufficientAuthentication,
+            .requestNotSupported, .invalidOffset, .insufficientAuthorization, .prepareQueueFull, .attributeNotFound,
+            .attributeNotLong, .insufficientEncryptionKeySize, .invalidAttributeValueLength, .unlikelyError,
+            .insufficientEncryption, .unsupportedGroupType, .insufficientResources, .databaseOutOfSync,
+            .valueNotAllowed, .writeRequestRejected,
+            .clientCharacteristicConfigurationDescriptorImproperlyConfigured, .procedureAlreadyInProgress,
+            .outOfRange,
+        ]
+        #expect(codes.map(\.rawValue) == assigned)
         #expect(ATTErrorCode.attributeNotFound.description == "Attribute Not Found (0x0A)")
         #expect(ATTErrorCode(0x80).description == "Application Error (0x80)")
         #expect(ATTErrorCode(0xE0).description == "Reserved Error (0xE0)")
@@ -98,6 +109,13 @@ struct OpcodeTests {
 
 @Suite("Constants")
 struct ConstantTests {
+    @Test("Nothing is outstanding by default")
+    func outstanding() {
+        let none = OutstandingTransactions()
+        #expect(none.isEmpty && none.request == nil && !none.isConfirmationDue && !none.isCancellationDue)
+        #expect(!none.isPeerWaiting && !none.hasTimedOut)
+    }
+
     @Test("The constants are the specification's")
     func numbers() {
         #expect(AttributeProtocol.defaultMTU == 23)

@@ -25,6 +25,20 @@ import Testing
         #expect(named.filter { !tested.contains($0) } == [])
     }
 
+    @Test func flagsHaveTheirAssignedBits() {
+        let flags: [AdvertisementFlags] = [
+            .leLimitedDiscoverable, .leGeneralDiscoverable, .brEDRNotSupported, .simultaneousLEAndBREDRController,
+            .simultaneousLEAndBREDRHost,
+        ]
+        #expect(flags.map(\.rawValue) == [0x01, 0x02, 0x04, 0x08, 0x10])
+        let outOfBand: [SecurityManagerOutOfBandFlags] = [
+            .dataPresent, .leSupported, .simultaneousLEAndBREDR, .randomAddress,
+        ]
+        #expect(outOfBand.map(\.rawValue) == [0x01, 0x02, 0x04, 0x08])
+        let roles: [LERole] = [.peripheralOnly, .centralOnly, .peripheralPreferred, .centralPreferred]
+        #expect(roles.map(\.rawValue) == [0, 1, 2, 3])
+    }
+
     @Test func unknownTypesPrintAsHexadecimal() {
         #expect(ADType(rawValue: 0x3C).description == "AD type 0x3C")
         #expect(ADType.completeLocalName.description == "Complete Local Name")
@@ -148,6 +162,7 @@ import Testing
         let interval = AdvertisingInterval(rawValue: 0xFFFF_FFFF)
         #expect(interval.duration == .microseconds(2_684_354_559_375))
         #expect(AdvertisingInterval(rawValue: 160).description == "100 ms")
+        #expect(ConnectionIntervalRange(minimum: 6, maximum: 3200).maximumDuration == .seconds(4))
         let features = LESupportedFeatures(bytes: [0x21, 0x01])
         #expect([0, 5, 8].allSatisfy(features.contains))
         #expect([-1, 1, 9, 16, Int.max, Int.min].allSatisfy { !features.contains($0) })

@@ -246,6 +246,9 @@ import Testing
             structures.localName(hasPrefix: "LINBLE-Z12"), structures.solicitsService(0x180F),
         ]
         #expect(!others.contains(true))
+        let serviceData = hex("0316 4C00")
+        let isManufacturerData = ADStructures(serviceData.span.bytes).containsManufacturerData(of: .apple)
+        #expect(!isManufacturerData)
         let padded = hex("0609 4C494E0000")
         let paddedIsEqual = ADStructures(padded.span.bytes).localName(equals: "LIN")
         #expect(paddedIsEqual)

@@ -37,6 +37,8 @@ final class Scanner {
         #expect(first.data.localName == nil)
         #expect(first.hasAdvertising && !first.hasScanResponse)
         #expect(first.changes == [.device, .advertising])
+        let changes: [JoinedAdvertisement.Changes] = [.device, .advertising, .scanResponse, .properties]
+        #expect(changes.map(\.rawValue) == [1, 2, 4, 8])
         #expect(first.isConnectable)
 
         let second = try #require(scanner.hear(one, response, answered))

@@ -189,6 +189,11 @@ struct AdvertisingReportTests {
                 == hex("04 3e 12 0b 01 01 01 563412e598c0 fe 563412e5984f c4").hexadecimal)
         #expect(try walk(directed.packet).error == nil)
         #expect(try walk(directed.packet).lines.count == 1)
+        let packet = directed.packet
+        let event = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports()
+        guard var reports = event else { return }
+        let isUnresolved = try reports.next()?.isDirectAddressUnresolved
+        #expect(isUnresolved == true)
     }
 
     @Test("an event without room refuses a report and is unchanged")

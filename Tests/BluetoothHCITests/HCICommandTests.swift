@@ -210,6 +210,13 @@ struct HCICommandTests {
         }
     }
 
+    @Test("a command is no other command")
+    func otherCommands() throws {
+        let packet = hex("01 0514 02 010e")
+        #expect(try HCICommandPacket(decoding: packet.span.bytes).as(HCIReadRSSI.self) == HCIReadRSSI(0x0E01))
+        #expect(try HCICommandPacket(decoding: packet.span.bytes).as(HCIReset.self) == nil)
+    }
+
     @Test("a command that does not fit is refused")
     func tooLong() throws {
         let set = LEAdvertisingSetEnable(advertisingHandle: 0)
@@ -219,6 +226,10 @@ struct HCICommandTests {
             let data = LEExtendedAdvertisingData(advertisingHandle: 0, data: Array(zeros.prefix(252)))
             return try LESetExtendedAdvertisingData(data).packet()
         }
+        // The maximum of the data, not of a packet.
+        var writer = ByteWriter(capacity: 300)
+        let data = LEExtendedAdvertisingData(advertisingHandle: 0, data: Array(zeros.prefix(252)))
+        #expect(throws: BufferFull.self) { try data.write(to: &writer) }
         #expect(throws: BufferFull.self) {
             try LESetExtendedAdvertisingEnable(true, sets: Array(repeating: set, count: 64)).packet()
         }

@@ -139,6 +139,17 @@ struct HCIEventTests {
         #expect(event == HCIDisconnectionComplete(handle: 0x40, reason: .remoteUserTerminatedConnection))
     }
 
+    @Test("an event is no other event")
+    func otherEvents() throws {
+        let device = try HCIEventPacket(decoding: hex("04 fd 06 0100 0100 0200").span.bytes).deviceEvent()
+        #expect(device == HCIDeviceEvent(.registered, deviceIndex: 2))
+        let packet = hex("04 fe 06 0100 0100 0200")
+        let event = try HCIEventPacket(decoding: packet.span.bytes)
+        let (deviceEvent, complete) = (try event.deviceEvent(), try event.commandComplete()?.opcode)
+        let isCompletedPackets = try event.completedPackets() != nil
+        #expect(deviceEvent == nil && complete == nil && !isCompletedPackets)
+    }
+
     @Test("other packets are refused by their type")
     func otherPackets() {
         let packet = hex("02 05 04 00 4000 13")

@@ -294,8 +294,8 @@ public struct LESupportedFeatures: Hashable, Sendable {
 
     /// Whether the device supports the feature with this bit number; false beyond the field.
     public func contains(_ bit: Int) -> Bool {
-        guard bit >= 0, bytes.indices.contains(bit / 8) else { return false }
-        return bytes[bit / 8] & 1 << (bit % 8) != 0
+        guard bytes.indices.contains(bit >> 3) else { return false }
+        return bytes[bit >> 3] & 1 << (bit & 7) != 0
     }
 }
 

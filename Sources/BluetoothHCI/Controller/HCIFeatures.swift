@@ -69,13 +69,14 @@ public struct HCICommandSupport: PacketField, Hashable, Sendable {
 
     /// Whether the controller supports the command.
     public func contains(_ bit: Bit) -> Bool {
-        guard octets.indices.contains(bit.octet), (0..<8).contains(bit.bit) else { return false }
+        guard octets.indices.contains(bit.octet) else { return false }
+        // A bit that a byte does not have is shifted out.
         return octets[bit.octet] >> bit.bit & 1 == 1
     }
 
     /// Adds a supported command; a position outside the bit mask is ignored.
     public mutating func insert(_ bit: Bit) {
-        guard octets.indices.contains(bit.octet), (0..<8).contains(bit.bit) else { return }
+        guard octets.indices.contains(bit.octet) else { return }
         octets[bit.octet] |= 1 << bit.bit
     }
 

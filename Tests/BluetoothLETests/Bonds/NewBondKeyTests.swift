@@ -123,6 +123,16 @@ import Testing
         #expect(refusals.nextNotice(at: start.advanced(by: .seconds(60))) == (true, 0))
     }
 
+    @Test func aRefusedKeyIsRecentForASecond() {
+        var refusals = PairingRefusals()
+        let start = KernelInstant(nanoseconds: 0)
+        #expect(!refusals.isRecent(Self.own, at: start))
+        refusals.refused(Self.own, at: start)
+        #expect(refusals.isRecent(Self.own, at: start.advanced(by: .milliseconds(999))))
+        #expect(!refusals.isRecent(Self.own, at: start.advanced(by: .seconds(1))))
+        #expect(!refusals.isRecent(Self.other, at: start))
+    }
+
     @Test func theBondLongestUnusedMakesRoom() throws {
         func bond(_ number: UInt64, _ kind: LongTermKey.Kind, paired: UInt64, used: UInt64?) throws -> Bond {
             var bond = Bond(

@@ -76,6 +76,8 @@ import Testing
         #expect(IntervalEstimate.interval([]) == nil)
         #expect(IntervalEstimate.interval([4_294_967_295]) != nil)
         #expect(IntervalEstimate.interval([10_000, 10_000]) == 5_000)
+        // The longest time that counts: eight and a half of the shortest, as nine.
+        #expect(IntervalEstimate.interval([40_000, 340_000]) == 33_000)
     }
 
     @Test func theLastSignalStrengthsAreKept() {

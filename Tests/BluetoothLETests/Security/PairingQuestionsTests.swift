@@ -177,4 +177,29 @@ import Testing
         #expect(!hold(.confirm, BluetoothAddress(3, kind: .public)))
         #expect(release() == nil)
     }
+
+    /// The keys of a pairing may come after the end of its link, within 30 s of the answer.
+    @Test func aKeyIsOfAPairingThatTheProgramHasAgreedTo() {
+        var pairings = AgreedPairings()
+        let third = BluetoothAddress(3, kind: .public)
+        func isAgreed(
+            _ identity: BluetoothAddress, _ privateAddress: BluetoothAddress? = nil, after seconds: Double = 0
+        ) -> Bool {
+            pairings.haveMadeKey(of: identity, privateAddress, at: Self.start.advanced(by: .seconds(seconds)))
+        }
+        #expect(!isAgreed(Self.peer))
+        pairings.add(Self.peer, at: Self.start)
+        #expect(isAgreed(Self.peer, after: 29.999))
+        #expect(isAgreed(Self.other, Self.peer, after: 29.999), "the second key of legacy pairing")
+        #expect(!isAgreed(Self.peer, after: 30))
+        #expect(!isAgreed(Self.other, after: 1), "its key is there")
+        pairings.add(Self.peer, at: Self.start)
+        #expect(!isAgreed(third, Self.other, after: 1), "another private address")
+        #expect(isAgreed(third, after: 1), "the only open pairing")
+        pairings.add(Self.peer, at: Self.start)
+        pairings.add(Self.other, at: Self.start)
+        #expect(!isAgreed(third, after: 1), "one of two open pairings")
+        pairings.remove(Self.other)
+        #expect(isAgreed(third, after: 1))
+    }
 }
