@@ -55,14 +55,16 @@ extension AdvertisingFeatures {
         return limits
     }
 
-    /// The number of a free instance that is not in `own`.
-    func freeInstance(_ own: Set<UInt8>, _ operation: BluetoothError.Operation) throws(BluetoothError) -> UInt8 {
+    /// The number of a free instance that is not in `own`, nor marked by another program, which may be about to send it.
+    func freeInstance(
+        _ own: Set<UInt8>, _ marks: AdapterMarks, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> UInt8 {
         guard maximumInstances > 0 else {
             throw BluetoothError(.unsupported, operation, "The adapter has no advertising instances.")
         }
         // The kernel does not list numbers above the number of instances; the lowest free number is below those.
         let taken = own.union(instances)
-        if let free = (1...maximumInstances).first(where: { !taken.contains($0) }) { return free }
+        if let free = (1...maximumInstances).first(where: { !taken.contains($0) && marks.isLeft($0) }) { return free }
         throw BluetoothError(
             .busy, operation,
             "All \(maximumInstances) advertising instances of the adapter are in use; this program has \(own.count) of them.",

@@ -262,7 +262,11 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
             let features = try await features()
             guard let progress = table[id]?.progress, !progress.hasEnded else { return }
             if table.ids == [id], !progress.hasBegun { reportLeftovers(features) }
-            advance(id, .use(try features.freeInstance(table.instances, operation)))
+            var instance: UInt8
+            repeat {
+                instance = try features.freeInstance(table.instances, marks, operation)
+                advance(id, .use(instance))
+            } while table[id]?.mark == nil && !marks.isLeft(instance)  // another program was faster
         }
         guard let entry = table[id], let instance = entry.progress.instance else { return }
         do throws(BluetoothError) {

@@ -1,3 +1,4 @@
+import BluetoothKernelHost
 import BluetoothManagement
 import BluetoothSimulation
 import TestSupport
@@ -75,6 +76,19 @@ import Testing
             let again = try await adapter.incomingConnections()
             again.close()
             #expect(!log.lines.contains { $0.contains("another program") })
+            await set.close()
+            await adapter.close()
+        }
+    }
+
+    @Test func aSetReplacesNoneThatAnotherProgramIsAboutToSend() async throws {
+        try await PeripheralFixture.run { fixture in
+            let adapter = try await Self.other(fixture)
+            let marks = AdapterMarks(of: adapter.information, on: fixture.kernel)
+            let mark = try #require(marks.hold(.advertising, 1))
+            let set = try await adapter.advertise(PeripheralFixture.content)
+            #expect(set.instance == 2)
+            withExtendedLifetime(mark) {}
             await set.close()
             await adapter.close()
         }
