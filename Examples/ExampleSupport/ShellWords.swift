@@ -38,7 +38,8 @@ public enum ShellWords {
     /// A word, quoted if necessary so that it is read as this one word.
     public static func quoted(_ word: String) -> String {
         let isPlain = word.allSatisfy { $0.isLetter || $0.isNumber || "-_./:+,@%=".contains($0) }
-        return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: #"'\''"#) + "'"
+        let quoted = word.unicodeScalars.map { $0 == "'" ? #"'\''"# : String($0) }.joined()
+        return isPlain && !word.isEmpty ? word : "'" + quoted + "'"
     }
 
     private struct Splitter {
@@ -66,8 +67,11 @@ public enum ShellWords {
         }
 
         mutating func take(_ character: Character) {
-            split(character)
-            if word == nil, !isEscaped { wordStart = nil } else if wordStart == nil { wordStart = count }
+            // A mark combines with the quote or the space before it, which keeps its meaning.
+            for scalar in character.isNewline ? [character] : character.unicodeScalars.map({ Character($0) }) {
+                split(scalar)
+                if word == nil, !isEscaped { wordStart = nil } else if wordStart == nil { wordStart = count }
+            }
             count += 1
         }
 

@@ -44,7 +44,9 @@ import Testing
 
     @Test func aCommentIsNoStep() { #expect(ShellWords.unfinished(in: "read # 2A") == nil) }
 
-    @Test(arguments: ["LINBLE-Z1", "My Device", "it's", "", "a;b", "#1", "漢字", #"a\b"#])
+    @Test(arguments: [
+        "LINBLE-Z1", "My Device", "it's", "", "a;b", "#1", "漢字", #"a\b"#, "\u{301}a", "\u{903}a", "a '\u{301}b",
+    ])
     func aQuotedWordIsReadAsItself(_ word: String) throws {
         #expect(try ShellWords.steps(in: "connect " + ShellWords.quoted(word)).first?.words == ["connect", word])
     }

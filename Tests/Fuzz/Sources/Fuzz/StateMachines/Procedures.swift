@@ -58,7 +58,7 @@ private func answer(_ procedure: inout any ClientProcedure, mtu: Int, _ source: 
     require(procedure.problems.count <= 1000, "\(procedure.problems.count) problems")
 }
 
-func response(to request: [UInt8], mtu: Int, _ source: inout ByteSource) -> [UInt8] {
+private func response(to request: [UInt8], mtu: Int, _ source: inout ByteSource) -> [UInt8] {
     func next(_ offset: UInt8) -> [UInt8] {
         let start = UInt16(request.count > 2 ? UInt16(request[1]) | UInt16(request[2]) << 8 : 0) &+ UInt16(offset)
         return [UInt8(truncatingIfNeeded: start), UInt8(start >> 8)]

@@ -1,5 +1,5 @@
 /// Every target of a state machine: the input is a sequence of its inputs, and its rules hold after each.
-let stateMachines = [bearerCore, gattServer, gattProcedures] + scans + machines + stacks
+let stateMachines = [bearerCore, gattServer, gattProcedures] + scans + machines
 
 extension FuzzTarget {
     /// A target that takes its steps from the input until it ends.
