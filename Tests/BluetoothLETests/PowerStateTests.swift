@@ -217,6 +217,12 @@ private let controller = SimulatedController(address: address)
         }
     }
 
+    @Test func theNextRestorationIsLaterEachTime() {
+        let delays = (1...10).map { PowerStateMachine.Restoration(failureCount: $0).retryDelay }
+        let seconds = [30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
+        #expect(delays == seconds.map { .seconds($0) })
+    }
+
     @Test func withoutPermissionToFollowRadioSwitchesTheyAreReadOnDemand() async throws {
         try await Fixture.run([controller]) { fixture in
             fixture.kernel.canWatchRadioSwitches = false

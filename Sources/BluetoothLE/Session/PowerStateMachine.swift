@@ -23,7 +23,7 @@ package final class PowerStateMachine: DirectoryReceiver {
     }
 
     /// The restoration under way, the error of the last one, and the next attempt.
-    private struct Restoration {
+    struct Restoration {
         enum Progress {
             case none
             case underWay(Task<Void, Never>, isDueAgain: Bool)

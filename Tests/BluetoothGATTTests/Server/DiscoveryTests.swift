@@ -39,6 +39,16 @@ import BluetoothGATT
         #expect(walk(0x04, "", lastHandle: 0).found == 160)
     }
 
+    @Test("a characteristic's value that is a service's UUID declares no service")
+    func valueLikeADeclaration() throws {
+        var fixture = try ServerFixture([
+            GATTService(
+                0x1111, characteristics: [GATTCharacteristic(0xAAAA, properties: .read, value: .stored(hex("0F18")))])
+        ])
+        #expect(fixture.send("06 0100 FFFF 0028 0F18") == "010601000A")
+        #expect(fixture.send("06 0100 FFFF 0028 1111") == "0701000300")
+    }
+
     @Test("a comparison with thousands of dynamic values processes each of them once")
     func manyDynamicValues() throws {
         let count = 1500

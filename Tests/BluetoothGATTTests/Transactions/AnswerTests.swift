@@ -37,6 +37,20 @@ import BluetoothGATT
         #expect(second.ending?.hasPrefix("refused") == true)
     }
 
+    @Test("a malformed response to the request also ends the row")
+    func malformedResponse() {
+        let bearer = Bearer()
+        let first = bearer.read(0x0003)
+        let second = bearer.read(0x0005)
+        _ = bearer.send()
+        #expect(bearer.receive("01 0A"))
+        #expect(first.ending == "violation")
+        #expect(bearer.send() == ["0A0500"])
+        for _ in 0..<15 { #expect(bearer.receive("13")) }
+        bearer.receive("0B 07")
+        #expect(second.ending == "value 07")
+    }
+
     @Test("at sixteen in a row the request fails, and the bearer must be closed", arguments: wrongAnswers)
     func tooManyStrays(_ answer: String) {
         let bearer = Bearer()

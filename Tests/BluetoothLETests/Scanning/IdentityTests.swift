@@ -203,7 +203,7 @@ import Testing
             (2500, 0, true), (1, 1500, false), (1, 1600, true), (900, 100_000, true), (200, 100_000, true),
             (1, 100_000, false),
             // A clock that goes back changes nothing.
-            (1, 0, false), (1, 100_101, true), (1, 1_000_000_000, true),
+            (1, 0, false), (1, 100_101, true), (1, 100_102, true), (1, 1_000_000_000, true),
         ]
         for (count, time, isSpent) in spending {
             let result = budget.spend(count, at: at(time))
