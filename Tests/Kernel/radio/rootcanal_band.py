@@ -30,7 +30,6 @@ ROOTCANAL = os.path.join(CACHE, 'rootcanal-1.10.0', 'rootcanal', 'bin', 'linux-x
 PORT = 6402
 # The header of each kind of packet: its length, and the place and size of the length in it.
 HEADERS = {1: (3, 2, 1), 2: (4, 2, 2), 3: (3, 2, 1), 4: (2, 1, 1), 5: (4, 2, 2)}
-WRITE_AUTHENTICATED_PAYLOAD_TIMEOUT, LE_ADD_DEVICE_TO_RESOLVING_LIST = bytes.fromhex('017c0c'), bytes.fromhex('012720')
 # The place of the peer's type and address in LE Enhanced Connection Complete and LE Extended Advertising Report.
 PEER = {0x0A: 8, 0x0D: 7}
 
@@ -81,11 +80,12 @@ async def add_controller(log):
         if data[:1] == b'\xff':
             return index.set_result(int.from_bytes(data[2:4], 'little'))
         note('>', data)
-        if data[:3] == LE_ADD_DEVICE_TO_RESOLVING_LIST:
-            identities.add(data[4:11])
-        if data[:3] == WRITE_AUTHENTICATED_PAYLOAD_TIMEOUT:
-            # RootCanal says that it supports the command, and aborts when it receives it.
-            return to_kernel(b'\x04\x0e\x06\x01' + data[1:3] + b'\x00' + data[4:6])
+        match data[1:3]:
+            case b'\x27\x20': identities.add(data[4:11])  # LE Add Device To Resolving List
+            case b'\x28\x20': identities.discard(data[4:11])  # LE Remove Device From Resolving List
+            case b'\x29\x20': identities.clear()  # LE Clear Resolving List
+            case b'\x7c\x0c':  # Write Authenticated Payload Timeout, which RootCanal lists as supported and aborts at
+                return to_kernel(b'\x04\x0e\x06\x01' + data[1:3] + b'\x00' + data[4:6])
         writer.write(data)
 
     async def run():
@@ -123,7 +123,7 @@ def options(words=None):
 
 async def main(args):
     # It ends with this process, however that ends.
-    await asyncio.create_subprocess_exec(
+    _process = await asyncio.create_subprocess_exec(
         'setpriv', '--pdeathsig', 'KILL', ROOTCANAL, '--hci_port', str(PORT),
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL)
     log = open(args.log, 'w') if args.log else None
