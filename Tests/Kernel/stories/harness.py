@@ -18,6 +18,7 @@ import time
 import traceback
 
 import kernel
+import rootcanal_band
 import virtual_radio
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -222,6 +223,27 @@ class Btvirt(Band):
     def __init__(self, n=2):
         super().__init__(['/usr/bin/btvirt', f'-l{n}', '-L'], n)
         self.settle()
+
+
+class RootCanal(Band):
+    """The band of RootCanal with n controllers, on and with LE."""
+
+    def __init__(self, n=1, far=None):
+        ready, self.log_of_packets = os.path.join(FOLDER, 'ready'), os.path.join(FOLDER, 'packets')
+        if os.path.exists(ready):
+            os.unlink(ready)
+        words = rootcanal_band.options(['-n', str(n), '--ready', ready, '--log', self.log_of_packets,
+                                         *(['--far', far] if far else [])])
+        super().__init__(lambda: asyncio.run(rootcanal_band.main(words)), n)
+        until(lambda: self.alive() and os.path.exists(ready), 60, 'the band on the air')
+        self.settle()
+        for index in range(n):
+            for opcode in (0x000D, 0x0005):  # Set LE, Set Powered
+                check(kernel.mgmt(opcode, index, b'\x01', seconds=30)[0] == 0, f'hci{index}: command {opcode:04x}')
+
+    def packets(self, pattern):
+        """The packets so far whose lines match: 0> 014320 are the commands 0x2043 to hci0, 1< 04 the events from hci1."""
+        return [bytes.fromhex(line[3:]) for line in open(self.log_of_packets) if re.match(pattern, line)]
 
 
 def executable(name):
