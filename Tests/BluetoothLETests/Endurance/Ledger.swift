@@ -17,10 +17,11 @@ final class Ledger: Sendable {
     }
 
     let radio: SimulatedRadio
+    private let seed: UInt64
     private let state = Mutex(
         (operations: [String: Operations](), flows: [String: Flow](), tasks: [Task<Void, any Error>](), heard: 0))
 
-    init(_ radio: SimulatedRadio) { self.radio = radio }
+    init(_ radio: SimulatedRadio, _ seed: UInt64) { (self.radio, self.seed) = (radio, seed) }
 
     var operations: [String: Operations] { state.withLock { $0.operations } }
     var flows: [String: Flow] { state.withLock { $0.flows } }
@@ -47,7 +48,7 @@ final class Ledger: Sendable {
         let flows = flows.mapValues(\.counts).map { name, counts in
             "\(name): \(4 * counts.sent) bytes, \(4 * counts.lost) lost in \(counts.gaps) of \(counts.breaks) breaks"
         }
-        return "# seed \(SeededGenerator.runSeed), \(radio.now), \(heard) advertisements, \(radio.statistics)\n"
+        return "# seed \(seed), \(radio.now), \(heard) advertisements, \(radio.statistics)\n"
             + (operations.sorted() + flows.sorted()).joined(separator: "\n")
     }
 
@@ -57,7 +58,7 @@ final class Ledger: Sendable {
         _ body: @escaping @Sendable (inout SeededGenerator) async throws -> Void
     ) {
         state.withLock { state in
-            let random = SeededGenerator(seed: SeededGenerator.runSeed &* 1000 &+ UInt64(state.tasks.count))
+            let random = SeededGenerator(seed: seed &* 1000 &+ UInt64(state.tasks.count))
             let task = Task(executorPreference: radio.loop) { [self, random] in
                 var random = random
                 while true {

@@ -50,9 +50,9 @@ struct Site: Sendable {
     private static let configuration = AdapterConfiguration(
         bonds: .store(MemoryBondStore()), log: Logger(label: "site") { _ in SwiftLogNoOpLogHandler() })
 
-    init(_ fixture: Fixture) async throws {
+    init(_ fixture: Fixture, _ seed: UInt64) async throws {
         let radio = fixture.radio
-        (self.radio, ledger) = (radio, Ledger(radio))
+        (self.radio, ledger) = (radio, Ledger(radio, seed))
         kernels = [fixture.kernel] + (1...2).map { radio.makeKernel(adapters: [Self.controller(0, of: $0)]) }
         var adapters: [Adapter] = []
         for number in 0..<3 as Range<UInt16> {
