@@ -274,7 +274,7 @@ let package = Package(
             of: "BluetoothLE",
             with: [
                 "BluetoothGateway", "BluetoothHost", "BluetoothKernelHost", "BluetoothManagement",
-                "BluetoothSimulation",
+                "BluetoothSimulation", "LINBLE", "LINBLESimulation",
             ]),
         tests(
             of: "LINBLE",

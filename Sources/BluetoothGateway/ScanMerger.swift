@@ -65,8 +65,7 @@ struct ScanMerger {
         let key = AdvertisementJoiner.key(report.address, report.advertisingSetID)
         let (index, _) = devices.use(key, orInsert: MergedDevice(leader: member, signals: []))
         devices[index].signals.record(signal)
-        let isDue = isDue(report, signal, &devices[index])
-        guard isDue || rule == .all else { return nil }
+        guard Self.isDue(report, signal, &devices[index], rule, isActive: isActive) || rule == .all else { return nil }
         if let rssi = report.rssi { devices[index].delivered[member] = rssi }
         return (report, devices[index].signals.sorted { ($0.rssi ?? Int.min) > ($1.rssi ?? Int.min) })
     }
@@ -94,7 +93,12 @@ struct ScanMerger {
     }
 
     /// Whether a report is new; updates the device.
-    private func isDue(_ report: Advertisement, _ signal: SignalTable.Signal, _ device: inout MergedDevice) -> Bool {
+    ///
+    /// A method of the merger, of which the device is a part, would copy all devices.
+    private static func isDue(
+        _ report: Advertisement, _ signal: SignalTable.Signal, _ device: inout MergedDevice,
+        _ rule: DuplicatePolicy.Rule, isActive: Bool
+    ) -> Bool {
         chooseLeader(signal, &device)
         let (wasKnown, before) = (device.content != nil, device.content)
         if !wasKnown, rule == .once, isActive, report.isScannable, report.data.scanResponse.isEmpty, !device.isAwaited {
@@ -106,14 +110,13 @@ struct ScanMerger {
         guard case .merge(let rssiChange) = rule else { return false }
         if device.content != before { return true }
         guard let rssiChange, let rssi = signal.rssi else { return false }
-        guard let last = device.delivered[signal.member] else { return true }
-        return abs(rssi - last) >= rssiChange
+        return device.delivered[signal.member].map { abs(rssi - $0) >= rssiChange } ?? true
     }
 
-    private func chooseLeader(_ signal: SignalTable.Signal, _ device: inout MergedDevice) {
+    private static func chooseLeader(_ signal: SignalTable.Signal, _ device: inout MergedDevice) {
         guard device.leader != signal.member else { return }
         guard let leader = device.signals.first(where: { $0.member == device.leader }),
-            leader.time.duration(to: signal.time) < Self.patience
+            leader.time.duration(to: signal.time) < patience
         else { return device.leader = signal.member }
         if let mine = signal.rssi, mine >= (leader.rssi ?? Int.min / 2) + GroupChooser.margin {
             device.leader = signal.member

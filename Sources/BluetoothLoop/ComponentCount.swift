@@ -1,8 +1,9 @@
 import Synchronization
 
-/// A count of live components in debug builds, which reaches zero soon after the last handle is released.
+/// A count of live components, which reaches zero soon after the last handle is released; in debug builds, and in those
+/// with `COUNTS_COMPONENTS`.
 public final class ComponentCount: Sendable {
-    #if DEBUG
+    #if DEBUG || COUNTS_COMPONENTS
         private let numbers = Mutex<[String: Int]>([:])
 
         /// The number of live components of each kind; kinds without any are left out.
@@ -17,7 +18,7 @@ public final class ComponentCount: Sendable {
 
     /// A mark that counts its owner for its lifetime.
     public struct Mark: ~Copyable, Sendable {
-        #if DEBUG
+        #if DEBUG || COUNTS_COMPONENTS
             private let count: ComponentCount
             private let kind: String
 
@@ -37,7 +38,7 @@ public final class ComponentCount: Sendable {
 
     /// Adds a component of a kind.
     public func mark(_ kind: @autoclosure () -> String = "component") -> Mark {
-        #if DEBUG
+        #if DEBUG || COUNTS_COMPONENTS
             Mark(self, kind())
         #else
             Mark()

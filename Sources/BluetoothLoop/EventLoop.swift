@@ -60,7 +60,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     private let state = Mutex(State())
     private let driver: any EventLoopDriver
-    /// The components on the loop, in debug builds.
+    /// The components on the loop.
     package let components = ComponentCount()
 
     /// A loop that waits with `driver`. Its thread starts with the first work.

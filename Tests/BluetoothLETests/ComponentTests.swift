@@ -1,4 +1,4 @@
-#if DEBUG
+#if DEBUG || COUNTS_COMPONENTS
     import BluetoothAdvertising
     import BluetoothLoop
     import BluetoothGATT

@@ -28,25 +28,6 @@ import Testing
         }
     }
 
-    @Test func aUARTOfAGroupOutlivesEachAdapter() async throws {
-        try await Self.run { radio, kernel, linble, group in
-            let uart = UARTConnection.keep(.name("LINBLE-Z1"), on: group)
-            var sent: [UInt8] = []
-            for round in 0..<4 as Range<UInt8> {
-                sent.append(round)
-                try await uart.send([round])
-                #expect(try await uart.read(timeout: .seconds(60)) == [round])
-                let index = kernel.links(adapter: 0).contains(linble.address) ? 0 : 1 as UInt16
-                let address = await group.adapters[Int(index)].information.address
-                kernel.unplug(index)
-                try await radio.settle { await uart.connection == nil }
-                #expect(kernel.plug(SimulatedController(address: address)) == index)
-            }
-            await uart.disconnect()
-            #expect(await uart.statistics.receivedByteCount == sent.count)
-        }
-    }
-
     @Test func aUARTOfAGroupIsOpened() async throws {
         try await Self.run { radio, kernel, linble, group in
             let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: group)

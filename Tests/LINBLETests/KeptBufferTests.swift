@@ -252,7 +252,7 @@ import Testing
         }
     }
 
-    #if DEBUG
+    #if DEBUG || COUNTS_COMPONENTS
         @Test(arguments: [true, false]) func theLastReferenceEndsIt(isOnline: Bool) async throws {
             try await KeptFixture.run { fixture in
                 if !isOnline { fixture.linble.peripheral.setHidden(true) }

@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    #if DEBUG
+    #if DEBUG || COUNTS_COMPONENTS
         @Test func nothingOutlivesTheStreamOrTheGroup() async throws {
             try await GroupFixture.run { fixture in
                 let before = fixture.radio.loop.components.alive
