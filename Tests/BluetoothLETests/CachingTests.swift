@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothGATT
 import BluetoothPrimitives
 import BluetoothSimulation
@@ -5,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-import BluetoothLE
+@testable import BluetoothLE
 
 /// Cached databases, and changes of databases (Core Vol 3 Part G §2.5.2, §7).
 @Suite struct CachingTests {
@@ -364,5 +365,25 @@ import BluetoothLE
             #expect(try await connection.read(level) == [9])
             await connection.disconnect()
         }
+    }
+
+    /// A subscription by handle, to a characteristic that no discovery has shown, survives a change.
+    @Test func whatWasNotDiscoveredIsNotGone() {
+        let level = RemoteCharacteristic(
+            uuid: 0x2A19, properties: .notify, declarationHandle: 2, valueHandle: 3, endHandle: 4)
+        let former = RemoteService(
+            uuid: 0x180F, handles: AttributeHandleRange(start: 1, end: 4), characteristics: [level])
+        var state = PeerDatabaseState()
+        state.discovered([])
+        #expect(state.gone(among: [3, 9], from: [former]) == [3])
+        #expect(state.gone(among: [3, 9], from: []) == [])
+    }
+
+    @Test func aChangedDatabaseIsNotRemembered() {
+        var state = PeerDatabaseState()
+        state.discovered([], isRemembered: true)
+        #expect(state.isRemembered)
+        state.changed(in: .all)
+        #expect(!state.isRemembered)
     }
 }
