@@ -45,7 +45,13 @@ extension [UInt8] {
     /// A copy of the bytes of `span`.
     @inlinable
     package init(_ span: RawSpan) {
-        self = unsafe span.withUnsafeBytes { unsafe [UInt8]($0) }
+        // Not Array's initialiser for a buffer: Swift 6.3 releases an array that nobody reads before it copies into it.
+        self = unsafe span.withUnsafeBytes { bytes in
+            unsafe [UInt8](unsafeUninitializedCapacity: bytes.count) { copy, count in
+                unsafe UnsafeMutableRawBufferPointer(copy).copyMemory(from: bytes)
+                count = bytes.count
+            }
+        }
     }
 }
 
