@@ -117,9 +117,9 @@ private let characteristics: [BluetoothUUID: [any CheckedValue]] = {
 }()
 
 /// Characteristics with medical floating-point numbers.
-private let mayRound: Set<BluetoothUUID> = Set(
-    ([0x2A18, 0x2A1C, 0x2A1E, 0x2A34, 0x2A35, 0x2A36, 0x2A5E, 0x2A5F] + Array(0x2BCF...0x2BD9)).map {
-        BluetoothUUID($0)
-    })
+private let mayRound: Set<BluetoothUUID> = {
+    let numbers: [UInt16] = [0x2A18, 0x2A1C, 0x2A1E, 0x2A34, 0x2A35, 0x2A36, 0x2A5E, 0x2A5F]
+    return Set((numbers + (0x2BCF...0x2BD9)).map { BluetoothUUID($0) })
+}()
 
 private let operation = BluetoothError.Operation("fuzz")
