@@ -1,5 +1,6 @@
 import BluetoothLoop
 import BluetoothSimulation
+import BluetoothSockets
 import TestSupport
 import Testing
 
@@ -166,6 +167,26 @@ import Testing
             fixture.kernel.setPowered(false, adapter: 0)
             let error = await failure { for try await _ in events {} }
             #expect(error != nil)
+        }
+    }
+
+    /// Another attempt would not help: the program has to mend it.
+    @Test(arguments: [ErrorNumber.notPermitted, .addressFamilyNotSupported])
+    func whatNoAttemptChangesEndsIt(_ number: ErrorNumber) async throws {
+        try await run { fixture, adapter, peripheral, _ in
+            let kept = adapter.keepConnected(to: peripheral.address)
+            _ = try await kept.connected()
+            let events = await kept.events()
+            fixture.kernel.socketError = KernelError("socket", number)
+            peripheral.disconnect()
+            let error = await failure { for try await _ in events {} }
+            #expect(error?.code == (number == .notPermitted ? .notPermitted : .noBluetooth))
+            fixture.kernel.socketError = nil
+            let late = await failureCode { _ = try await kept.connected() }
+            #expect(late == error?.code)
+            let next = adapter.keepConnected(to: peripheral.address)
+            _ = try await next.connected()
+            await next.disconnect(timeout: .zero)
         }
     }
 
