@@ -171,12 +171,10 @@ struct Site: Sendable {
                 // The kernel passes on links of its own to devices as well.
                 guard let flow = ledger.flows["notified to \(connection.peer)"] else { continue }
                 let code = await ledger.attempt("notify") {
-                    try await value.notify(flow.take(), to: connection, timeout: .seconds(60))
+                    try await value.notify(flow.take(), to: connection)
                 }
                 // What has failed otherwise may have arrived.
                 if code == .notSubscribed { flow.giveBack() } else if code != nil { flow.broke() }
-                // The controller may have lost the link without an event.
-                if code == .timedOut { await connection.disconnect() }
             }
         }
     }
