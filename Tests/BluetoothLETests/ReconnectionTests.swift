@@ -111,6 +111,32 @@ import Testing
         }
     }
 
+    /// Its attempt has failed: what is connected has its subscriptions.
+    @Test func aLinkThatEndsBeforeItsSubscriptionsAreRestoredWasNotUp() async throws {
+        try await run { fixture, adapter, peripheral, server in
+            let kept = adapter.keepConnected(to: peripheral.address)
+            let values = try await kept.subscribe(to: 0xFFF3, in: Self.service)
+            let events = await kept.events()
+            try await fixture.radio.sleep(for: .seconds(10))
+            server.onSubscription { _, _, link in link.disconnect() }
+            peripheral.disconnect()
+            var seen: [String] = []
+            for try await event in events {
+                if let attempt = event.connecting { seen.append("connecting \(attempt)") }
+                if event.disconnected != nil { seen.append("disconnected") }
+                if event.failed != nil {
+                    seen.append("failed")
+                    server.onSubscription { _, _, _ in }
+                }
+                if event.connected != nil { seen.append("connected") }
+                if seen.count > 1, event.connected != nil { break }
+            }
+            #expect(seen == ["connected", "disconnected", "connecting 1", "failed", "connecting 2", "connected"])
+            await kept.disconnect(timeout: .zero)
+            withExtendedLifetime(values) {}
+        }
+    }
+
     @Test func aCharacteristicThatIsNotThereIsNotFound() async throws {
         try await run { _, adapter, peripheral, _ in
             let kept = adapter.keepConnected(to: peripheral.address)
