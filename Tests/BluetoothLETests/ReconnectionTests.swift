@@ -1,5 +1,6 @@
 import BluetoothLoop
 import BluetoothSimulation
+import BluetoothSockets
 import TestSupport
 import Testing
 
@@ -110,6 +111,32 @@ import Testing
         }
     }
 
+    /// Its attempt has failed: what is connected has its subscriptions.
+    @Test func aLinkThatEndsBeforeItsSubscriptionsAreRestoredWasNotUp() async throws {
+        try await run { fixture, adapter, peripheral, server in
+            let kept = adapter.keepConnected(to: peripheral.address)
+            let values = try await kept.subscribe(to: 0xFFF3, in: Self.service)
+            let events = await kept.events()
+            try await fixture.radio.sleep(for: .seconds(10))
+            server.onSubscription { _, _, link in link.disconnect() }
+            peripheral.disconnect()
+            var seen: [String] = []
+            for try await event in events {
+                if let attempt = event.connecting { seen.append("connecting \(attempt)") }
+                if event.disconnected != nil { seen.append("disconnected") }
+                if event.failed != nil {
+                    seen.append("failed")
+                    server.onSubscription { _, _, _ in }
+                }
+                if event.connected != nil { seen.append("connected") }
+                if seen.count > 1, event.connected != nil { break }
+            }
+            #expect(seen == ["connected", "disconnected", "connecting 1", "failed", "connecting 2", "connected"])
+            await kept.disconnect(timeout: .zero)
+            withExtendedLifetime(values) {}
+        }
+    }
+
     @Test func aCharacteristicThatIsNotThereIsNotFound() async throws {
         try await run { _, adapter, peripheral, _ in
             let kept = adapter.keepConnected(to: peripheral.address)
@@ -166,6 +193,26 @@ import Testing
             fixture.kernel.setPowered(false, adapter: 0)
             let error = await failure { for try await _ in events {} }
             #expect(error != nil)
+        }
+    }
+
+    /// Another attempt would not help: the program has to mend it.
+    @Test(arguments: [ErrorNumber.notPermitted, .addressFamilyNotSupported])
+    func whatNoAttemptChangesEndsIt(_ number: ErrorNumber) async throws {
+        try await run { fixture, adapter, peripheral, _ in
+            let kept = adapter.keepConnected(to: peripheral.address)
+            _ = try await kept.connected()
+            let events = await kept.events()
+            fixture.kernel.socketError = KernelError("socket", number)
+            peripheral.disconnect()
+            let error = await failure { for try await _ in events {} }
+            #expect(error?.code == (number == .notPermitted ? .notPermitted : .noBluetooth))
+            fixture.kernel.socketError = nil
+            let late = await failureCode { _ = try await kept.connected() }
+            #expect(late == error?.code)
+            let next = adapter.keepConnected(to: peripheral.address)
+            _ = try await next.connected()
+            await next.disconnect(timeout: .zero)
         }
     }
 

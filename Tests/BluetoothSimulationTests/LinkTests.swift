@@ -84,4 +84,21 @@ struct LinkTests {
             #expect(channel.send([UInt8](repeating: 0, count: 673)) == .failed(KernelError("send", .messageTooLong)))
         }
     }
+
+    /// Linux ends a link when its controller has returned no buffer for 45 s, and a packet follows (`hci_link_tx_to`).
+    @Test func aLinkThatItsControllerHasForgottenEndsWhenNoBufferComesBack() async throws {
+        try await withEcho { radio, kernel, peripheral in
+            let channel = try await kernel.link(to: peripheral.address)
+            kernel.forgetState(adapter: 0)
+            for _ in 0..<12 { #expect(channel.send([1]) == .sent) }
+            try await radio.sleep(for: .seconds(45))
+            #expect(channel.send([1]) == .sent)
+            try await radio.sleep(for: .seconds(1))
+            #expect(channel.tap.pending.isEmpty)
+            #expect(kernel.links(adapter: 0) == [peripheral.address])
+            #expect(channel.send([1]) == .sent)
+            #expect(await channel.tap.next() == .closed(KernelError("recv", .notConnected)))
+            #expect(kernel.links(adapter: 0).isEmpty)
+        }
+    }
 }

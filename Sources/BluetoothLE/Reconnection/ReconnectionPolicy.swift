@@ -4,6 +4,9 @@ import BluetoothSockets
 ///
 /// A device that is out of range costs nothing and is not tried repeatedly: the controller scans for it, and connects
 /// when it advertises. Delays follow links that fail to be established, or that end right after they came up.
+///
+/// It gives up after ``maximumFailures``, when pairing fails, and at an error that no attempt changes: `.notPermitted`,
+/// `.unsupported`, `.noBluetooth`, `.invalidArgument`.
 public struct ReconnectionPolicy: Hashable, Sendable {
     /// The delay after the first of several consecutive failures.
     public var initialDelay: Duration

@@ -83,6 +83,7 @@ final class Reconnector: KeptLinks {
     }
 
     /// Connects and restores the subscriptions; returns when the link came up.
+    /// - Throws: also the reason for the link's end, if it ends meanwhile.
     private nonisolated(nonsending) func connectOnce(
         on central: some Central, waitsForSlot: Bool
     ) async throws(BluetoothError) -> KernelInstant {
@@ -106,6 +107,10 @@ final class Reconnector: KeptLinks {
         guard end == nil else {
             await leaveLink(timeout: .zero)
             throw .cancelled(operation)
+        }
+        if let reason = connection.core.value.endReason {
+            await leaveLink(timeout: .zero)
+            throw reason
         }
         report(.init(.connected(connection)))
         waiters.succeedAll(connection)

@@ -4,6 +4,7 @@ import BluetoothSimulation
 import LINBLE
 import LINBLESimulation
 import Logging
+import Synchronization
 import TestSupport
 import Testing
 
@@ -31,8 +32,8 @@ struct Site: Sendable {
     let servers: [SimulatedGATTServer]
     /// Those, the UART module, and a device that answers what is not a PDU.
     let devices: [SimulatedPeripheral]
-    private let kept: KeptConnection
-    private let uart: KeptUART
+    private let kept: Renewed<KeptConnection>
+    private let uart: Renewed<KeptUART>
 
     static func controller(_ number: Int, of machine: Int = 0) -> SimulatedController {
         var controller = SimulatedController(
@@ -80,8 +81,8 @@ struct Site: Sendable {
         for data in [[2, 0x01, 0x06]] + SimulatedAdvertisement.malformed.map(\.data) {
             SimulatedPeripheral(on: radio, advertisements: [.beacon(data, interval: .seconds(300))])
         }
-        kept = group.keepConnected(to: devices[0].address)
-        uart = UARTConnection.keep(.address(devices[3].address), on: group)
+        kept = Renewed { [group, devices] in group.keepConnected(to: devices[0].address) }
+        uart = Renewed { [group, devices] in UARTConnection.keep(.address(devices[3].address), on: group) }
         try await adapters[2].setPairingAgent(JustWorksPairingAgent())
         servers[2].onRead { _, _ in .value([1, 2, 3]) }
         devices[3].setAdvertisements(Self.advertisements)
@@ -115,8 +116,10 @@ struct Site: Sendable {
     private func keepSensor() {
         let flow = ledger.flow("from sensor")
         ledger.keep("follow sensor", after: 1...60) { _ in
-            for try await update in try await kept.subscribe(to: Self.values, in: Self.service) {
-                if case .value(let bytes) = update { flow.arrived(bytes) } else { flow.broke() }
+            try await kept.use { kept in
+                for try await update in try await kept.subscribe(to: Self.values, in: Self.service) {
+                    if case .value(let bytes) = update { flow.arrived(bytes) } else { flow.broke() }
+                }
             }
         }
         let handle = servers[0].handle(of: Self.values, in: Self.service)
@@ -125,15 +128,18 @@ struct Site: Sendable {
         }
         // A link on which nothing is sent does not show that its controller hangs.
         ledger.keep("read sensor", after: 300...1200) { _ in
-            _ = try await kept.connection?.read(Self.values, in: Self.service)
+            _ = try await kept.value.connection?.read(Self.values, in: Self.service)
         }
     }
 
     private func keepUART() {
         ledger.keep("follow UART", after: 1...60) { _ in
-            while let bytes = try await uart.read() { ledger.flow("from UART module").arrived(bytes) }
+            try await uart.use { uart in
+                while let bytes = try await uart.read() { ledger.flow("from UART module").arrived(bytes) }
+            }
         }
         ledger.keep("send to UART", after: 30...600) { random in
+            let uart = uart.value
             try await uart.send(ledger.flow("to UART module").take(random.number(in: 1...1000)))
             try await uart.flush()
         }
@@ -165,12 +171,10 @@ struct Site: Sendable {
                 // The kernel passes on links of its own to devices as well.
                 guard let flow = ledger.flows["notified to \(connection.peer)"] else { continue }
                 let code = await ledger.attempt("notify") {
-                    try await value.notify(flow.take(), to: connection, timeout: .seconds(60))
+                    try await value.notify(flow.take(), to: connection)
                 }
                 // What has failed otherwise may have arrived.
                 if code == .notSubscribed { flow.giveBack() } else if code != nil { flow.broke() }
-                // The controller may have lost the link without an event.
-                if code == .timedOut { await connection.disconnect() }
             }
         }
     }
@@ -326,11 +330,33 @@ struct Site: Sendable {
 
     /// Ends everything, and waits for all that has begun.
     func close() async throws {
-        await uart.disconnect()
-        await kept.disconnect()
+        await uart.value.disconnect()
+        await kept.value.disconnect()
         await group.close()
         for adapter in adapters { await adapter.close() }
         await ledger.end()
+    }
+}
+
+/// What a program makes anew once it has ended because the program lacks a permission, which no attempt changes.
+private final class Renewed<Value: Sendable>: Sendable {
+    private let make: @Sendable () -> Value
+    private let present: Mutex<Value>
+
+    init(_ make: @escaping @Sendable () -> Value) {
+        self.make = make
+        present = Mutex(make())
+    }
+
+    var value: Value { present.withLock { $0 } }
+
+    func use(_ body: (Value) async throws -> Void) async throws {
+        do {
+            try await body(value)
+        } catch let error as BluetoothError where error.code == .notPermitted {
+            present.withLock { $0 = make() }
+            throw error
+        }
     }
 }
 

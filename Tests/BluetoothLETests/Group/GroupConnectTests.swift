@@ -246,4 +246,31 @@ import Testing
             try await fixture.base.settle { peripheral.links.isEmpty }
         }
     }
+
+    /// The attempt takes half a second: before the link is up, during the exchange, the discovery and the subscription.
+    @Test func aKeptConnectionOutlastsADeviceThatBecomesMute() async throws {
+        try await GroupFixture.run { fixture in
+            let server = try SimulatedGATTServer([
+                GATTService(
+                    0xFFF0, characteristics: [GATTCharacteristic(0xFFF3, properties: .notify, value: .stored([0]))])
+            ])
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let handle = try #require(server.handle(of: 0xFFF3, in: 0xFFF0))
+            let kept = fixture.group.keepConnected(
+                to: peripheral.address, policy: ReconnectionPolicy(initialDelay: .zero))
+            let values = try await kept.subscribe(to: 0xFFF3, in: 0xFFF0)
+            var updates = values.makeAsyncIterator()
+            for milliseconds in [0, 5, 10, 20, 50, 80, 110, 150, 200, 300, 500, 1000] {
+                peripheral.disconnect()
+                try await fixture.radio.sleep(for: .milliseconds(milliseconds))
+                peripheral.setMute(true)
+                try await fixture.radio.sleep(for: .seconds(118))
+                peripheral.setMute(false)
+                let value = [UInt8(milliseconds / 5)]
+                try await fixture.base.settle { server.notifyAtOnce(value, of: handle) > 0 }
+                while let update = try await updates.next(), update != .value(value) {}
+            }
+            await kept.disconnect(timeout: .zero)
+        }
+    }
 }

@@ -108,6 +108,11 @@ final class HostConnection {
     func pump() {
         guard let end, state == .connected else { return }
         channels.pump(over: end)
+        guard channels.isStalled else { return }
+        // By the kernel's own thread, after the caller's.
+        adapter.world.schedule(after: .zero) { [weak self] in
+            if let self, let end = self.end { adapter.connections.disconnect(end) }
+        }
     }
 
     /// Handles a socket that its program has closed.
