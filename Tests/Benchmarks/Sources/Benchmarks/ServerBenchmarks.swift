@@ -48,7 +48,7 @@ func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let value = [UInt8](repeating: 0x55, count: 20)
     var measurements: [Measurement] = []
     allowDescriptors(5000)
-    for (clientCount, batch, goal) in [(1, 1, 500.0), (32, 32, 300), (1000, 1, 600)] {
+    for (clientCount, batch, goal) in [(1, 1, 500.0), (32, 32, 300), (1000, 1, 700)] {
         let database = try AttributeDatabase.benchmark
         var links: [Link] = []
         for _ in 0..<clientCount { links.append(try await Link.make(on: kernel, database)) }
