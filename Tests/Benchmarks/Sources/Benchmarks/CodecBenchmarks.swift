@@ -98,7 +98,8 @@ func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
     let measurements = try Samples.common.map { samples in
         if samples.isSentByClient {
             let pdu = try ATTClientPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
-            return try harness.measure(samples.name, goal: encodingGoal, allocationGoal: 0, floor: .allocation) { count in
+            return try harness.measure(samples.name, goal: encodingGoal, allocationGoal: 0, floor: .allocation) {
+                count in
                 for _ in 0..<count {
                     writer.removeAll()
                     try pdu.encode(into: &writer)
@@ -107,7 +108,8 @@ func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
             }
         } else {
             let pdu = try ATTServerPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
-            return try harness.measure(samples.name, goal: encodingGoal, allocationGoal: 0, floor: .allocation) { count in
+            return try harness.measure(samples.name, goal: encodingGoal, allocationGoal: 0, floor: .allocation) {
+                count in
                 for _ in 0..<count {
                     writer.removeAll()
                     try pdu.encode(into: &writer)
