@@ -77,7 +77,7 @@ private func check(_ frame: SMPAssembler.Frame) {
 }
 
 private func check(_ item: CBOR) {
-    guard let slots = try? FirmwareSlot.list(item) else { return }
+    guard let slots = try? FirmwareSlot.list(item), slots.allSatisfy({ $0.image >= 0 && $0.slot >= 0 }) else { return }
     let again = try? FirmwareSlot.list(.map(["images": .array(slots.map(\.item))]))
     require(again == slots, "\(slots) became \(again as Any)")
 }
