@@ -58,7 +58,7 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let addressInUse = ErrorNumber(rawValue: 98)
     /// ENETDOWN: the adapter is powered off.
     public static let networkDown = ErrorNumber(rawValue: 100)
-    /// ECONNABORTED: the adapter was powered off or removed.
+    /// ECONNABORTED: this host ended the link, as it does when the adapter is powered off or removed.
     public static let connectionAborted = ErrorNumber(rawValue: 103)
     /// ECONNRESET: the peer or another program on this host closed the link.
     public static let connectionReset = ErrorNumber(rawValue: 104)

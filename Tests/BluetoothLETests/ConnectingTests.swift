@@ -32,6 +32,30 @@ import BluetoothLE
         }
     }
 
+    /// The kernel keeps the link of a program that has ended for two seconds; one that connects meanwhile gets its end.
+    @Test(arguments: [false, true])
+    func aLinkThatThisMachineEndsBeforeThePeerHasAnsweredIsConnectedAgain(_ isRepeated: Bool) async throws {
+        try await Fixture.run { fixture in
+            let peripheral = try fixture.makePeripheral()
+            let kernel = FaultingKernel(fixture.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            @Sendable func endLink() {
+                peripheral.breakLinks(reason: .connectionTerminatedByLocalHost)
+                if isRepeated { kernel.arm(at: 0, endLink) }
+            }
+            kernel.arm(at: 0, endLink)
+            let time = await fixture.duration {
+                let result = await failure {
+                    await (try await adapter.connect(to: peripheral.address)).disconnect(timeout: .zero)
+                }
+                #expect(result?.code == (isRepeated ? .connectionFailed : nil))
+                #expect(result?.isRetryable == (isRepeated ? true : nil))
+            }
+            // Whether the adapter goes off is not waited for.
+            #expect(time < .seconds(1))
+        }
+    }
+
     @Test(arguments: [true, false]) func aPeerOutOfReachTimesOut(_ isWrongKind: Bool) async throws {
         try await Fixture.withPeripheral { fixture, adapter, peripheral in
             if !isWrongKind { peripheral.setHidden(true) }

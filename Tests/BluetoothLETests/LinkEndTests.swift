@@ -73,7 +73,8 @@ import Testing
     @Test func withoutAControllerTheSocketsErrorDecides() {
         for (number, reason) in [
             (ErrorNumber.timedOut, DisconnectReason.supervisionTimeout), (.connectionReset, .remote),
-            (.accessDenied, .authentication), (.notImplemented, .other),
+            (.accessDenied, .authentication), (.notImplemented, .other), (.connectionAborted, .localHost),
+            (.networkDown, .adapterOff), (.noSuchDevice, .adapterRemoved),
         ] as [(ErrorNumber, DisconnectReason)] {
             let error = BluetoothError.disconnected(.zero, KernelError("recv", number))
             #expect(error.disconnectReason == reason)
@@ -89,11 +90,13 @@ import Testing
             ) { presence }
             #expect(error.disconnectReason == reason)
             // The kernel's own disconnection: a controller that is monitored would have reported the peer's.
-            let untold = BluetoothError.disconnected(
-                .zero, KernelError("recv", .connectionReset), status: nil, isFollowed: true
-            ) { presence }
-            #expect(untold.disconnectReason == reason)
-            #expect(untold.cause == .kernel(KernelError("recv", .connectionReset)))
+            for number in [ErrorNumber.connectionReset, .connectionAborted] {
+                let untold = BluetoothError.disconnected(
+                    .zero, KernelError("recv", number), status: nil, isFollowed: true
+                ) { presence }
+                #expect(untold.disconnectReason == reason)
+                #expect(untold.cause == .kernel(KernelError("recv", number)))
+            }
         }
     }
 

@@ -9,7 +9,8 @@ extension DisconnectReason {
         switch number {
         case .timedOut: self = .supervisionTimeout
         case .connectionReset: self = .remote
-        case .connectionAborted, .networkDown: self = .adapterOff
+        case .connectionAborted: self = .localHost
+        case .networkDown: self = .adapterOff
         case .brokenPipe, .noSuchDevice: self = .adapterRemoved
         case .accessDenied: self = .authentication
         default: self = .other

@@ -45,8 +45,10 @@ final class ChannelLife {
     private var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
     private(set) var trace: ChannelTrace?
-    /// The request whose link the kernel may be about to end.
-    private var doubtfulRequest: LinkRequest?
+    /// The request for the link of an attribute channel.
+    private var request: LinkRequest?
+    /// Whether a link of this program's to the peer may be about to end.
+    private var followsOwnLink = false
     /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
     /// The channel that has this.
@@ -64,7 +66,8 @@ final class ChannelLife {
         phase = .connecting(request, recorder)
         channel = request.channel
         guard isAttributeChannel else { return }
-        if links.beginLink(to: peer) { doubtfulRequest = request }
+        self.request = request
+        followsOwnLink = links.beginLink(to: peer)
         pairings?.ends(peer)
     }
 
@@ -222,6 +225,11 @@ final class ChannelLife {
         let isLate = error == .notEncrypted
         var own = isLate ? .notEncrypted(peer) : link.map { explained($0.reasonOfEnd(peer, error)) } ?? reason(error)
         if isAttributeChannel, let pairings { own = pairings.explained(own, addresses) }
+        // Another program's link lasts for two seconds after its last socket, and nothing tells of it.
+        let isLocal = own.code == .disconnected && own.disconnectReason == .localHost
+        if case .open = phase, isLocal, request?.isAnswered == false {
+            own = .metTheEnd(.init("connect", peer: peer), own.cause)
+        }
         // The peer's own reason is certain, and so is the end of an earlier link.
         let isCertain = own.cause == .controller(.remoteUserTerminatedConnection) || own.code == .connectionFailed
         return (own, isCertain || links == nil)
@@ -230,7 +238,7 @@ final class ChannelLife {
     /// The error for a failed call on the open channel.
     func reason(_ error: KernelError) -> BluetoothError { explained(.ended(channel, peer, error)) }
 
-    /// The reason of a link's end, unless it is an earlier one that was about to end.
+    /// The reason of a link's end, unless it is an earlier one of this program's that was about to end.
     private func explained(_ reason: BluetoothError) -> BluetoothError {
         guard mayEndSoon, reason.disconnectReason == .localHost || reason.disconnectReason == .remote else {
             return reason
@@ -241,17 +249,11 @@ final class ChannelLife {
     private func openingFailed(_ request: LinkRequest, _ error: KernelError) -> BluetoothError {
         let reason = BluetoothError.opening(request, error)
         guard isAttributeChannel else { return reason }
-        var failure = reason
-        if mayEndSoon, [.connectionAborted, .accessDenied].contains(error.number) {
-            failure = .metTheEnd(request.operation, reason.cause)
-        } else if let status = refusal(error) {
-            failure = .linkLimitReached(request.operation, .controller(status))
-        }
+        if let status = refusal(error) { return .linkLimitReached(request.operation, .controller(status)) }
+        guard [.connectionAborted, .accessDenied].contains(error.number) else { return reason }
+        if mayEndSoon { return .metTheEnd(request.operation, reason.cause) }
         // The kernel ends a link that it cannot encrypt, perhaps before its beginning is handled here.
-        let isRefused = error.number == .accessDenied && !failure.isRetryable
-        let isEnded = error.number == .connectionAborted && failure.code == .noAdapter
-        guard request.options.security != nil, isRefused || isEnded else { return failure }
-        return .pairing(request.operation, .keyMissing, end: failure)
+        return request.options.security == nil ? reason : .pairing(request.operation, .keyMissing, end: reason)
     }
 
     /// The controller's status if it has refused the link because the link limit is reached.
@@ -277,8 +279,8 @@ final class ChannelLife {
     /// The peer of a link that the channel keeps: nil after its end.
     var keptPeer: BluetoothAddress? { if case .over = phase { nil } else { socket?.peer } }
 
-    /// Whether the kernel may be about to end the link, on which the peer has not answered yet.
-    private var mayEndSoon: Bool { doubtfulRequest?.isAnswered == false }
+    /// Whether the kernel may be about to end the link, this program's earlier one, on which the peer has not answered yet.
+    private var mayEndSoon: Bool { followsOwnLink && request?.isAnswered == false }
 
     /// Follows the link with this handle.
     func attach(_ handle: UInt16) -> KernelLink? {

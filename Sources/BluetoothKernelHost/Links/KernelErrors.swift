@@ -24,7 +24,7 @@ extension BluetoothError {
             return BluetoothError(
                 .adapterOff, operation, "No adapter is powered on.", remedy: powerRemedy(operation.adapter),
                 cause: cause)
-        case .noSuchDevice, .connectionAborted:
+        case .noSuchDevice:
             return BluetoothError(
                 .noAdapter, operation, "The adapter was powered off or unplugged.", cause: cause)
         case .busy:
@@ -32,7 +32,7 @@ extension BluetoothError {
                 .busy, operation,
                 "Another program, or another Adapter of this one, uses the attribute channel of this device.",
                 remedy: otherProgramRemedy(environment), cause: cause, isRetryable: true)
-        case .connectionReset: return .metTheEnd(operation, cause)
+        case .connectionReset, .connectionAborted: return .metTheEnd(operation, cause)
         // The kernel's translation of 0x09 (Connection Limit Exceeded).
         case .tooManyLinks: return .linkLimitReached(operation, cause)
         case .timedOut, .inProgress:
