@@ -108,6 +108,26 @@ import Testing
         }
     }
 
+    @Test func aCallForWhichTheKernelWasBusyEndsWithTheClient() async throws {
+        try await Self.run { radio, kernel in
+            let faulty = FaultyManagement(kernel)
+            let answers = Mutex<[BluetoothError.Code?]>([])
+            kernel.setPowered(false, adapter: 0)
+            faulty.clearLastByte(ofPacket: 0)
+            let made = await radio.loop.run {
+                LoopBound(ManagementClient(on: faulty, log: Logger(label: "test")), on: radio.loop)
+            }
+            await radio.loop.run {
+                made.value.perform(ManagementSetPowered(true), on: 0, whenIdle: true) { error in
+                    answers.withLock { $0.append(error?.code) }
+                }
+            }
+            try await radio.sleep(for: .milliseconds(50))
+            await radio.loop.run { made.value.close(.cancelled(.init("test"))) }
+            #expect(answers.withLock { $0 } == [.cancelled])
+        }
+    }
+
     /// The socket of a command that is never answered is replaced, and no other can be opened.
     @Test func whoeverWaitsIsToldWhenTheSocketCannotBeOpenedAgain() async throws {
         try await Self.run { radio, kernel in

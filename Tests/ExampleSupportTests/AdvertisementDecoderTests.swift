@@ -122,15 +122,16 @@ import Testing
     }
 
     /// The path has a `=`, as an address with a key.
-    @Test func aFileOfKeysIsRead() async throws {
+    @Test(arguments: ["\n", "\r\n"])
+    func aFileOfKeysIsRead(_ lineEnd: String) async throws {
         var template = Array("/tmp/keys=XXXXXX".utf8CString)
         let path = try #require(mkdtemp(&template).map { String(cString: $0) }) + "/keys"
         defer {
             unlink(path)
             rmdir(template)
         }
-        try NewFile(path, replacesExisting: false).write(
-            Array("# at the door\n54:48:E6:8F:80:A5 = 231d39c1d7cc1ab1aee224cd096db932\n".utf8))
+        let lines = ["# at the door", "54:48:E6:8F:80:A5 = 231d39c1d7cc1ab1aee224cd096db932", ""]
+        try NewFile(path, replacesExisting: false).write(Array(lines.joined(separator: lineEnd).utf8))
         let keys = try await SensorKeys([path])
         #expect(keys.key(of: Self.sensor) != nil)
     }

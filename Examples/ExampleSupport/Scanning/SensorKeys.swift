@@ -21,7 +21,7 @@ public struct SensorKeys: Sendable {
             let bytes = try await SecretArgument.contents(
                 of: argument, "--key takes ADDRESS=KEY", remedy: Self.remedy)
             for (number, line) in String(decoding: bytes, as: UTF8.self).split(
-                separator: "\n", omittingEmptySubsequences: false
+                omittingEmptySubsequences: false, whereSeparator: \.isNewline
             ).enumerated() {
                 let text = String(line.filter { !$0.isWhitespace })
                 guard !text.isEmpty, !text.hasPrefix("#"), let problem = add(text) else { continue }

@@ -19,8 +19,8 @@ package final class ManagementClient {
     private var sockets = Sockets()
     private var requests: [Request] = []
     private lazy var overdueTimer = loop.makeTimer(of: self) { $0.giveUpOverdue() }
-    /// The pauses of calls for which the kernel was busy.
-    private var pauses: [ObjectIdentifier: LoopTimer] = [:]
+    /// The calls for which the kernel was busy, and the ends of their pauses.
+    private var pauses: [ObjectIdentifier: (call: any ManagementCall, timer: LoopTimer)] = [:]
     private var end: BluetoothError?
 
     private struct Follower {
@@ -133,10 +133,11 @@ package final class ManagementClient {
             return request.call.finish(failure)
         }
         let id = ObjectIdentifier(request.call)
-        pauses[id] = loop.makeTimer(of: self, after: .milliseconds(100)) { client in
+        let timer = loop.makeTimer(of: self, after: .milliseconds(100)) { client in
             client.pauses[id] = nil
             client.enqueue(request.call, to: request.index)
         }
+        pauses[id] = (request.call, timer)
     }
 
     /// Sends a command just before ``close(_:)``, ahead of those that wait; its reply is not received.
@@ -349,9 +350,9 @@ package final class ManagementClient {
         for socket in sockets.all.values { socket.close() }
         sockets.all = [:]
         sockets.current = nil
-        let ended = requests
-        requests = []
-        for request in ended { request.call.finish(reason) }
+        let ended = requests.map(\.call) + pauses.values.map(\.call)
+        (requests, pauses) = ([], [:])
+        for call in ended { call.finish(reason) }
     }
 }
 

@@ -1,4 +1,5 @@
-import Glibc
+// For the programs' files, which have it from their own module.
+@_exported import Glibc
 
 /// A place where bytes from outside enter the library.
 struct FuzzTarget: Sendable {

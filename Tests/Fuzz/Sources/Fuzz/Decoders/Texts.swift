@@ -43,6 +43,16 @@ let textDecoders: [FuzzTarget] = [
         guard let again = DecimalNumber(number.text) else { return fault("\(number.text) is no number") }
         require(again.double == number.double, "\(number.text) became \(again.text)")
     },
+    FuzzTarget(name: "network-address") { input in
+        guard let address = NetworkAddress(String(decoding: input, as: UTF8.self)) else { return }
+        require(NetworkAddress(address.description) == address, "\(address) changed")
+    },
+    FuzzTarget(name: "sensor-keys") { input in
+        let text = String(decoding: input, as: UTF8.self)
+        Task(executorPreference: InlineExecutor()) {
+            if let keys = try? await SensorKeys(["/" + text]) { check(keys, of: text) }
+        }
+    },
     FuzzTarget(name: "framer") { input in
         var source = ByteSource(input)
         let choice = source.byte()
@@ -119,12 +129,37 @@ private func check<Message: SampleMessage>(_ receiver: SampleReceiver<Message>, 
     }
 }
 
+/// Runs a task that waits for nothing before the call that makes it returns.
+private final class InlineExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+}
+
+private func check(_ keys: SensorKeys, of text: String) {
+    for line in text.split(whereSeparator: \.isNewline) {
+        let line = line.filter { !$0.isWhitespace }
+        guard !line.isEmpty, !line.hasPrefix("#") else { continue }
+        let address = [UInt8](hexadecimal: line.prefix { $0 != "=" })?.reduce(0) { $0 << 8 | UInt64($1) }
+        let key = address.flatMap { keys.key(of: BluetoothAddress($0, kind: .public)) }
+        require(key != nil, "\(line) has no key")
+    }
+}
+
 /// The error of `ExampleSupport`, whose own needs the parser of arguments.
 struct ProgramError: Error {
-    enum Status { case usage }
+    enum Status { case usage, badData }
 
-    init(_ status: Status, _ message: String) {}
+    init(_ status: Status, _ message: String, remedy: String? = nil) {}
 }
+
+/// The reader of `ExampleSupport`: the path is the content of the file, after a slash.
+enum SecretArgument {
+    static func contents(of argument: String, _ usage: String, remedy: String) async throws -> [UInt8] {
+        Array(argument.utf8.dropFirst())
+    }
+}
+
+/// The function of `ExampleSupport`, whose own file needs a terminal.
+func printable(_ text: String) -> String { text }
 
 /// The function of `ExampleSupport`, whose own file needs a terminal.
 func quantity(_ count: Int, _ noun: String) -> String { "\(count) \(noun)s" }

@@ -64,7 +64,7 @@ extension ClientProcedure {
 private final class BearerModel {
     private static let waitingLimit = 4
     private var core: ATTBearerCore
-    private var database = FuzzDatabase.make()
+    private var database = FuzzDatabase.initial
     private var writer = ByteWriter(growingTo: 517)
     private var isFull = false
     private var operations: [(operation: FuzzOperation, wasGivenUp: Bool)] = []

@@ -6,11 +6,8 @@ import BluetoothPrimitives
 
 @testable import BluetoothKernelHost
 @testable import BluetoothLE
-@testable import LINBLE
 
-let machines = [
-    FuzzTarget("health", recover), FuzzTarget("scanner", scanWithOthers), FuzzTarget("uart-bytes", send),
-]
+let machines = [FuzzTarget("health", recover), FuzzTarget("scanner", scanWithOthers)]
 
 /// A radio with every problem, at any time: one step of the recovery at a time, and a time limit for each wait.
 @Sendable private func recover(_ source: inout ByteSource) {
@@ -125,35 +122,4 @@ let machines = [
     }
     require(step == nil && scanner.isReconciled, "the scanner does not come to rest: \(scanner.state)")
     require(scanner.request != nil || scanner.state != .ours, "a scan is left on")
-}
-
-/// The bytes of a UART over several links: each goes out once, in order, and is counted.
-@Sendable private func send(_ source: inout ByteSource) {
-    let capacity = source.number(below: 40) + 1
-    var bytes = OutgoingBytes(capacity: capacity, limits: .init(chunksPerConfirmation: 2, chunksInFlight: 3))
-    var (appended, handedOver, offered, isOnline) = (0, 0, 0, false)
-    while !source.isEmpty {
-        switch source.number(below: 9) {
-        case 0:
-            let new = (0..<Int(source.byte() & 63)).map { UInt8(truncatingIfNeeded: appended + $0) }
-            let room = capacity - bytes.buffered
-            let taken = bytes.append(new[...])
-            require(taken == min(room, new.count), "\(taken) of \(new.count) bytes fit into \(room)")
-            appended += taken
-        case 1: (_, isOnline) = (bytes.linkOpened(source.flag() ? .byResponse : .byLaterRequest), true)
-        case 2, 3:
-            guard let chunk = bytes.offerChunk(limit: Int(source.byte() & 15)) else { continue }
-            require(offered == 0 && isOnline, "two chunks at a time")
-            require(chunk == (0..<chunk.count).map { UInt8(truncatingIfNeeded: handedOver + $0) }, "\(chunk) is sent")
-            offered = chunk.count
-        case 4: (_, handedOver, offered) = (bytes.chunkAccepted(), handedOver + offered, 0)
-        case 5: (_, handedOver, offered) = (bytes.chunkConfirmed(), handedOver + offered, 0)
-        case 6: (_, offered) = (bytes.chunkNotSent(), 0)
-        case 7: if source.flag() { bytes.confirmationRequested() } else { bytes.confirmationReceived() }
-        default: (_, handedOver, offered, isOnline) = (bytes.linkEnded(), handedOver + offered, 0, false)
-        }
-        require(bytes.sent == handedOver && bytes.end == appended, "\(bytes) with \(appended) bytes")
-        require(bytes.inFlight >= 0 && bytes.settled <= bytes.sent && bytes.buffered <= capacity, "\(bytes)")
-        require(isOnline || !bytes.hasChunk && !bytes.needsConfirmation && bytes.inFlight == 0, "\(bytes) is offline")
-    }
 }

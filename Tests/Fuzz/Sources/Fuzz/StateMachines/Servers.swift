@@ -36,9 +36,10 @@ enum FuzzDatabase {
             ]),
     ]
 
-    static func make() -> AttributeDatabase {
+    /// Made once, since that takes as long as many of a client's steps.
+    static let initial: AttributeDatabase = {
         do { return try AttributeDatabase(services) } catch { fatalError("\(error)") }
-    }
+    }()
 
     static func handle(_ source: inout ByteSource) -> AttributeHandle { AttributeHandle(UInt16(source.byte() & 0x1F)) }
 
@@ -85,7 +86,7 @@ private struct ServerModel {
         }
     }
 
-    private var database = FuzzDatabase.make()
+    private var database = FuzzDatabase.initial
     private var clients = (0..<3).map { Client(asks: $0 > 0) }
     /// The first handle of the last addition.
     private var added: AttributeHandleRange?

@@ -1,5 +1,5 @@
 /// Every target of a state machine: the input is a sequence of its inputs, and its rules hold after each.
-let stateMachines = [bearerCore, gattServer, gattProcedures] + scans + machines
+let stateMachines = [bearerCore, gattServer, gattProcedures, managementClient] + scans + machines + queues
 
 extension FuzzTarget {
     /// A target that takes its steps from the input until it ends.
