@@ -47,14 +47,14 @@ func mainActorBenchmarks(_ harness: Harness) async throws -> Report.Section {
                 name: "thread switches of each \(measurement.name)", value: Double(switches) / Double(calls), unit: "",
                 goal: isOnLoop ? 0.01 : nil))
     }
-    try await add("read 20 bytes", goal: 1000, allocationGoal: 3, floor: .roundTrip) { count in
+    try await add("read 20 bytes", goal: 1000, allocationGoal: 3.1, floor: .roundTrip) { count in
         for _ in 0..<count { consume(try await client.read(characteristic).count) }
     }
-    try await add("write command of 20 bytes", goal: 230, allocationGoal: 2, floor: .oneWay) { count in
+    try await add("write command of 20 bytes", goal: 230, allocationGoal: 2.1, floor: .oneWay) { count in
         for _ in 0..<count { try await client.writeCommand(value, to: characteristic) }
     }
     try await add(
-        "UART chunk of \(chunk.count) bytes", goal: 800, allocationGoal: 11, floor: .oneWay(packetsOf: chunk.count + 3)
+        "UART chunk of \(chunk.count) bytes", goal: 800, allocationGoal: 11.1, floor: .oneWay(packetsOf: chunk.count + 3)
     ) { count in
         for _ in 0..<count { try await uart.send(chunk) }
     }
