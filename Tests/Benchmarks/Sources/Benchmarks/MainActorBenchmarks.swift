@@ -11,8 +11,18 @@ func mainActorBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let isOnLoop = kernel.loop.isCurrent
     let place = isOnLoop ? "from the main actor on the loop" : "from a plain main actor"
     let value = [UInt8](repeating: 0x55, count: 20)
-    let readable = GATTCharacteristic(0x5555, properties: [.read, .writeWithoutResponse], value: .stored(value))
-    let services = [UARTProfile.linble.offeredService(), GATTService(0x6000, characteristics: [readable])]
+    let properties: CharacteristicProperties = [.read, .writeWithoutResponse]
+    let profile = UARTProfile.linble
+    let services = [
+        GATTService(
+            profile.service,
+            characteristics: [
+                GATTCharacteristic(profile.toDevice, properties: properties, value: .stored(value)),
+                GATTCharacteristic(profile.fromDevice, properties: .notify, value: .stored(value)),
+            ]),
+        GATTService(
+            0x6000, characteristics: [GATTCharacteristic(0x5555, properties: properties, value: .stored(value))]),
+    ]
     let link = try await Link.make(on: kernel, try AttributeDatabase(services))
     let client = link.client
     guard let characteristic = try await client.discover().last?.characteristics.first else {
@@ -54,7 +64,8 @@ func mainActorBenchmarks(_ harness: Harness) async throws -> Report.Section {
         for _ in 0..<count { try await client.writeCommand(value, to: characteristic) }
     }
     try await add(
-        "UART chunk of \(chunk.count) bytes", goal: 800, allocationGoal: 11.1, floor: .oneWay(packetsOf: chunk.count + 3)
+        "UART chunk of \(chunk.count) bytes", goal: 320, allocationGoal: 3.1,
+        floor: .oneWay(packetsOf: chunk.count + 3)
     ) { count in
         for _ in 0..<count { try await uart.send(chunk) }
     }
