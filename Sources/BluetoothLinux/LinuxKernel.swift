@@ -166,13 +166,19 @@ package final class LinuxKernel: BluetoothKernel {
         assert(loop.isCurrent, "sockets are opened on the loop")
         let pair = try FileDescriptor.pair()
         return (
-            try UnixSocket(
-                pair.first, peer: BluetoothAddress(0xC000_0000_0002, kind: .random), options: options, driver: driver,
-                first),
-            try UnixSocket(
-                pair.second, peer: BluetoothAddress(0xC000_0000_0001, kind: .random), options: options,
-                driver: driver, second)
+            try unixSocket(
+                pair.first, to: BluetoothAddress(0xC000_0000_0002, kind: .random), options: options, first),
+            try unixSocket(
+                pair.second, to: BluetoothAddress(0xC000_0000_0001, kind: .random), options: options, second)
         )
+    }
+
+    /// Creates one end of such a channel; another process may have the other. Called on the loop.
+    package func unixSocket(
+        _ descriptor: consuming FileDescriptor, to peer: BluetoothAddress, options: L2CAPOptions = L2CAPOptions(),
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        try UnixSocket(descriptor, peer: peer, options: options, driver: driver, handler)
     }
 }
 

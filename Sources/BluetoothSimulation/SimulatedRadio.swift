@@ -44,6 +44,17 @@ public final class SimulatedRadio: Sendable {
             loop = EventLoop(driver: RealTimeDriver())
         }
         world = Mutex(KernelWorld(seed: seed))
+        installTimer()
+    }
+
+    /// Creates a radio without devices on a loop in real time, such as a Linux kernel's, which ends with the radio.
+    package init(on loop: EventLoop, seed: UInt64 = 1) {
+        (self.loop, virtualTime) = (loop, nil)
+        world = Mutex(KernelWorld(seed: seed))
+        installTimer()
+    }
+
+    private func installTimer() {
         let timer = loop.makeTimer { [weak self] in self?.pump() }
         world.withLock { $0.install(timer) }
     }

@@ -10,6 +10,13 @@ let library = String(
     Context.packageDirectory.split(separator: "/").dropLast(2).suffix(1).joined().lowercased()
         .map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
 
+// As in the library's manifest.
+#if compiler(>=6.3)
+    let mainLoop: [Target.Dependency] = [.product(name: "BluetoothMainLoop", package: "swift-bluetooth-le")]
+#else
+    let mainLoop: [Target.Dependency] = []
+#endif
+
 let package = Package(
     name: "Benchmarks",
     dependencies: [
@@ -23,7 +30,8 @@ let package = Package(
                 "CBenchmarkSupport", .product(name: "BluetoothLE", package: "swift-bluetooth-le"),
                 .product(name: "BluetoothSimulation", package: "swift-bluetooth-le"),
                 .product(name: "CoreBluetooth", package: "swift-bluetooth-le"),
-            ],
+                .product(name: "LINBLE", package: "swift-bluetooth-le"),
+            ] + mainLoop,
             packageAccess: false,
             swiftSettings: [
                 .swiftLanguageMode(.v6),

@@ -215,6 +215,10 @@ extension RawSpan {
     /// Whether both contain the same bytes.
     fileprivate func isEqual(to other: RawSpan) -> Bool {
         guard byteCount == other.byteCount else { return false }
-        return withUnsafeBytes { own in other.withUnsafeBytes { own.elementsEqual($0) } }
+        // Not elementsEqual, whose iterators cost three times as much.
+        return byteOffsets.allSatisfy {
+            unsafeLoad(fromUncheckedByteOffset: $0, as: UInt8.self)
+                == other.unsafeLoad(fromUncheckedByteOffset: $0, as: UInt8.self)
+        }
     }
 }

@@ -21,6 +21,11 @@ extension Connection {
     ) async throws(BluetoothError) {
         try await notify(value, of: characteristic)
     }
+
+    /// The same for callers on the loop, without a wait; false if it could not be sent at once.
+    package func notifyAtOnce(_ value: [UInt8], at characteristic: AttributeHandle) -> Bool {
+        core.value.notifyAtOnce(value, of: characteristic)
+    }
 }
 
 /// The log of all connections, as those of an adapter share one.

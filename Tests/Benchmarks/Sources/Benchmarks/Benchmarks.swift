@@ -1,10 +1,14 @@
+#if canImport(BluetoothMainLoop)
+    import BluetoothMainLoop
+#endif
 import CBenchmarkSupport
+import Dispatch
 import Glibc
 
 @main
 enum Benchmarks {
     static let usage = """
-        usage: Benchmarks [--json | --summary] [--check] [--quick] [--runs N] [--core N] [--operations N] [--group NAME]… [--only TEXT]
+        usage: Benchmarks [--json | --summary] [--check] [--quick] [--plain] [--runs N] [--core N] [--operations N] [--group NAME]… [--only TEXT]
 
         Measures the library on one core and compares with the bare cost of its system calls in the same run.
           --json        print JSON instead of tables
@@ -12,20 +16,26 @@ enum Benchmarks {
           --runs N      measure everything N times (1); the medians count
           --check       exit with 1 if a goal is missed (a time: by half, three times in a row)
           --quick       measure for a third of the time
+          --plain       with a main actor that is not on the event loop
           --operations N
                         perform each operation N times, as Tests/Benchmarks/instructions needs it
           --core N      the core to run on (0)
           --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection,
-                        server, channel, corebluetooth, scale, idle
+                        server, channel, corebluetooth, scale, gateway, main, idle
           --only TEXT   only the workloads whose name contains TEXT
         """
 
     static func main() {
-        // The main thread stays: programs such as valgrind do not survive its end.
+        let isPlain = CommandLine.arguments.contains("--plain")
+        #if canImport(BluetoothMainLoop)
+            if !isPlain { runOnMainLoop { await run() } }
+        #endif
         Task.detached {
             await run()
             exit(0)
         }
+        if isPlain { dispatchMain() }
+        // The main thread stays: programs such as valgrind do not survive its end.
         while true { pause() }
     }
 
@@ -45,6 +55,7 @@ enum Benchmarks {
             case "--operations":
                 options.operations = arguments.popFirst().flatMap { Int($0) }
                 options.repetitions = 1
+            case "--plain": break
             case "--core": options.core = arguments.popFirst().flatMap { Int($0) } ?? 0
             case "--only": options.only = arguments.popFirst() ?? ""
             case "--group": options.groups.append(arguments.popFirst() ?? "")
@@ -103,6 +114,7 @@ enum Benchmarks {
             let connections = try ConnectionBenchmarks(harness)
             add(try await connections.reads())
             add(try await connections.streams())
+            add(try await connections.callbacks())
             add(try await connections.discovery())
         }
         if wants("server") {
@@ -113,6 +125,8 @@ enum Benchmarks {
         if wants("channel") { add(try await ChannelBenchmarks(harness).throughput()) }
         if wants("corebluetooth") { add(try await CoreBluetoothBenchmarks(harness).ratios()) }
         if wants("scale") { add(try await ScaleBenchmarks(harness).ratios()) }
+        if wants("gateway") { add(try await gatewayBenchmarks(harness)) }
+        if wants("main") { add(try await mainActorBenchmarks(harness)) }
         if wants("idle") { add(try await idleBenchmarks(harness)) }
         return report
     }

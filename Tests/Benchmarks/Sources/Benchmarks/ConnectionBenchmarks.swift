@@ -1,6 +1,7 @@
 import BluetoothLE
-import CBenchmarkSupport
 import BluetoothLinux
+import BluetoothLoop
+import CBenchmarkSupport
 
 /// The executor of the caller's task.
 enum Caller: CaseIterable {
@@ -138,6 +139,28 @@ struct ConnectionBenchmarks {
             title: "Connection: values without an answer, both ends, ATT_MTU 247", measurements: measurements)
     }
 
+    /// Values that a callback on the loop receives, as Core Bluetooth's classes do, each sent when the last has arrived.
+    func callbacks() async throws -> Report.Section {
+        let link = try await Link.make(on: kernel, try .benchmark)
+        let characteristic = try await characteristic(of: link.client)
+        guard let descriptor = characteristic.descriptor(.clientCharacteristicConfiguration) else {
+            throw CallFailed(call: "discover", number: 0)
+        }
+        try await link.client.write([1, 0], to: descriptor)
+        let measurement = try await withTaskExecutorPreference(kernel.loop) {
+            let receiver = ValueReceiver(link, characteristic)
+            return try await harness.measure(
+                "notification of 20 bytes, sent and received one by one", goal: 200, allocationGoal: 1.2,
+                floor: .oneWay,
+                isolation: nil
+            ) { count in
+                await receiver.receive(count)
+            }
+        }
+        await link.client.disconnect()
+        return Report.Section(title: "Connection: values to a callback inside the package", measurements: [measurement])
+    }
+
     /// The discovery of a peer's database.
     func discovery() async throws -> Report.Section {
         let (server, client) = try await NotifyingServer.make(on: kernel)
@@ -161,5 +184,38 @@ struct ConnectionBenchmarks {
                 Report.Fact(
                     name: "descriptors found", value: Double(characteristics.flatMap(\.descriptors).count), unit: ""),
             ])
+    }
+}
+
+/// A receiver of values that has the peer send the next one.
+private final class ValueReceiver: LinkEventReceiver {
+    private let peer: Connection
+    private let characteristic: AttributeHandle
+    private let value = [UInt8](repeating: 0x55, count: 20)
+    private var remaining = 0
+    private var end: Promise<Void, Never>?
+
+    init(_ link: Link, _ characteristic: RemoteCharacteristic) {
+        (peer, self.characteristic) = (link.peer, characteristic.valueHandle)
+        link.client.sendEvents(to: self)
+    }
+
+    /// Returns when `count` values have arrived.
+    nonisolated(nonsending) func receive(_ count: Int) async {
+        let end = Promise<Void, Never>()
+        (remaining, self.end) = (count, end)
+        sendNext()
+        await end.value(ifCancelled: ())
+    }
+
+    func receive(_ event: LinkEvent) {
+        guard case .value(let value, _) = event else { return }
+        consume(value.count)
+        remaining -= 1
+        if remaining > 0 { sendNext() } else { end?.succeed() }
+    }
+
+    private func sendNext() {
+        if !peer.notifyAtOnce(value, at: characteristic) { end?.succeed() }
     }
 }

@@ -180,7 +180,7 @@ private func oneWayToThread(_ harness: Harness) throws -> Measurement {
 }
 
 /// Waits until one of several descriptors is readable.
-private final class Epoll {
+final class Epoll {
     private let epoll: CInt
 
     init(_ descriptors: [CInt]) throws {

@@ -9,7 +9,7 @@ import CBenchmarkSupport
 import Synchronization
 
 /// A simulated kernel with packets injected into its HCI socket, and channels of peers in memory.
-final class InjectingKernel: BluetoothKernel {
+final class InjectingKernel: WrappingKernel {
     final class Socket: HCISocket {
         private let base: any HCISocket
         private let handler: LoopBound<SocketHandler>
@@ -46,7 +46,7 @@ final class InjectingKernel: BluetoothKernel {
         func setFilter(_ filter: HCISocketFilter) throws(KernelError) { try base.setFilter(filter) }
     }
 
-    private let base: SimulatedKernel
+    let base: SimulatedKernel
     private let packets: [UInt8]
     private let length: Int
     private let current = Mutex<Socket?>(nil)
@@ -57,31 +57,12 @@ final class InjectingKernel: BluetoothKernel {
     }
 
     var socket: Socket? { current.withLock { $0 } }
-    var loop: EventLoop { base.loop }
-    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    func port(ofAdapter index: UInt16) -> String { base.port(ofAdapter: index) }
-    func environment() -> HostEnvironment { base.environment() }
-
-    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openManagement(handler)
-    }
-
-    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openMonitor(handler)
-    }
 
     func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
         let socket = Socket(
             try base.openHCI(adapter: adapter, handler), LoopBound(handler, on: loop), packets, length: length)
         current.withLock { $0 = socket }
         return socket
-    }
-
-    func connectL2CAP(
-        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
-        _ handler: @escaping SocketHandler
-    ) throws(KernelError) -> any L2CAPSocket {
-        try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler)
     }
 
     func listenL2CAP(
@@ -99,15 +80,12 @@ final class InjectingKernel: BluetoothKernel {
     }
 }
 
-/// The cost of a report from the socket to the stream, with ten thousand devices that advertise in turn.
-func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
-    let deviceCount = 10_000
-    let service: BluetoothUUID = 0x180D
+/// Packets of equal length, each with the report of another device.
+func reports(of deviceCount: Int, oneInHundredWith service: BluetoothUUID) throws -> [UInt8] {
     var packets: [UInt8] = []
     for index in 0..<deviceCount {
         var payload = AdvertisementDataBuilder()
         try payload.add(.flags([.leGeneralDiscoverable, .brEDRNotSupported]))
-        // One in a hundred has the service.
         try payload.add(.services([index % 100 == 0 ? service : 0x180F], complete: true))
         try payload.add(.localName("Device-\(10_000 + index)", complete: true))
         var event = AdvertisingReportEvent(layout: .extended)
@@ -117,6 +95,14 @@ func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
                 properties: [.connectable, .scannable, .legacy], rssi: -60, data: payload.bytes.span.bytes))
         packets += event.packet
     }
+    return packets
+}
+
+/// The cost of a report from the socket to the stream, with ten thousand devices that advertise in turn.
+func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
+    let deviceCount = 10_000
+    let service: BluetoothUUID = 0x180D
+    let packets = try reports(of: deviceCount, oneInHundredWith: service)
     let length = packets.count / deviceCount
     let decoded = try harness.measure("event → borrowed report", allocationGoal: 0, floor: .allocation) { count in
         var sum = 0

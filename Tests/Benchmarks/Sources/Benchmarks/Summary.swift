@@ -14,12 +14,16 @@ private struct SummaryRow {
         SummaryRow("… → owned value, 3 typed fields read", "Advertising", "event → owned value, 3"),
         SummaryRow("… of one of 10,000 devices → stream", "Scanning", "joined, every report, all"),
         SummaryRow("… of a private address, looked up among the keys of 100 bonds", "Private", "among"),
+        SummaryRow("gateway: report of another process, read one by one", "Gateway", "report, read one by one"),
+        SummaryRow("… read in batches of 10 ms", "Gateway", "report, read in batches, awaited by"),
+        SummaryRow("… consumer on Swift's thread pool", "Gateway", "report, read in batches, awaited on"),
         SummaryRow("ATT PDU, decode", "decode a PDU", ""),
         SummaryRow("ATT PDU, encode into a buffer used again", "encode a PDU", ""),
         SummaryRow("server: Read Request answered in memory, 220 or 19,998 attributes", "Server: one", "Read Request"),
         SummaryRow("… Write Request of 20 bytes", "Server: one", "Write Request"),
         SummaryRow("read 20 bytes and wait, caller on the loop", "requests", "read 20 bytes, from a task"),
         SummaryRow("… caller on Swift's thread pool", "requests", "read 20 bytes, from the global"),
+        SummaryRow("… caller on the main actor, which is on the loop", "main actor", "read"),
         SummaryRow("write 20 bytes and wait for the response", "requests", "write 20 bytes"),
         SummaryRow(
             "notification to an awaiting consumer, 20 or 244 bytes", "without an answer",
@@ -32,6 +36,8 @@ private struct SummaryRow {
             "write command of 20 bytes, sent, from a task", "write command of 244"),
         SummaryRow(
             "… caller on Swift's thread pool", "without an answer", "write command of 20 bytes, sent, from the global"),
+        SummaryRow("… caller on the main actor, which is on the loop", "main actor", "write command"),
+        SummaryRow("UART chunk of 244 bytes, caller on the main actor, which is on the loop", "main actor", "UART"),
         SummaryRow("discover 10 services × 5 characteristics, ATT_MTU 247", "discovery", "discover"),
         SummaryRow(
             "notification of 20 bytes, sent and received one by one, 1 client", "Server: notifications",
@@ -40,6 +46,7 @@ private struct SummaryRow {
         SummaryRow(
             "… 1,000 clients in turn, one value each, of their own floor", "Server: notifications",
             "notification of 20 bytes, 1000"),
+        SummaryRow("… 1 client, received by a callback inside the package", "to a callback", "notification"),
         SummaryRow("server: one notify to 100 clients, each, in memory", "clients in memory", "one notify"),
         SummaryRow("… read of a stored value", "clients in memory", "read of a stored"),
         SummaryRow("… read answered by a handler", "clients in memory", "read answered"),

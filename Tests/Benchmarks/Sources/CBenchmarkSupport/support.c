@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -9,6 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 // The program's malloc replaces glibc's for every library in the process; glibc's is available by these names.
 extern void *__libc_malloc(size_t size);
@@ -140,4 +145,40 @@ benchmark_usage benchmark_usage_of_threads(const char *name)
     }
     if (threads) closedir(threads);
     return sum;
+}
+
+static void inject(int socket, const uint8_t *packets, size_t length, size_t number)
+{
+    prctl(PR_SET_TIMERSLACK, 1);
+    size_t next = 0;
+    for (int64_t order[2]; recv(socket, order, sizeof order, 0) == sizeof order;) {
+        struct timespec due;
+        clock_gettime(CLOCK_MONOTONIC, &due);
+        for (int64_t count = 0; count < order[0]; count++) {
+            due.tv_nsec += order[1];
+            if (due.tv_nsec >= 1000000000) {
+                due.tv_nsec -= 1000000000;
+                due.tv_sec++;
+            }
+            if (order[1]) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+            if (send(socket, packets + next * length, length, MSG_NOSIGNAL) < 0) return;
+            next = (next + 1) % number;
+        }
+    }
+}
+
+int benchmark_start_injector(const uint8_t *packets, size_t length, size_t number)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) < 0) return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        inject(ends[1], packets, length, number);
+        _exit(0);
+    }
+    close(ends[1]);
+    if (child > 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0) return ends[0];
+    close(ends[0]);
+    return -1;
 }

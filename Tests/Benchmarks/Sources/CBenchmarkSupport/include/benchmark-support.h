@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -33,3 +34,8 @@ benchmark_usage benchmark_usage_of_threads(const char *name);
 
 // Consumes a value opaquely for the compiler.
 void benchmark_consume(uint64_t value);
+
+// Starts a process that sends packets, `number` of `length` bytes in turn, when it is ordered to. An order is a packet of
+// two 64-bit integers: the number of packets, and the nanoseconds between them. Returns this process's end of a pair of
+// sockets, which does not block, or -1 with errno. The process ends with the socket.
+int benchmark_start_injector(const uint8_t *packets, size_t length, size_t number);
