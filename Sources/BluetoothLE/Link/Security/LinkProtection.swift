@@ -59,8 +59,6 @@ final class LinkProtection {
     private(set) var changeCount: UInt64 = 0
     /// The failure of the last pairing that the peer began.
     private var lastFailure: PairingFailure?
-    /// Whether a pairing has failed that is not the outcome of a raise.
-    var hasFailed: Bool { lastFailure != nil }
     /// Whether there was a pairing, or an attempt: encryption is no proof then that the peer has the bond's key.
     private(set) var hasPaired = false
     /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.
@@ -71,6 +69,59 @@ final class LinkProtection {
 
     /// Whether there is, or was, a pairing on the link.
     var isPairing: Bool { raise != nil || hasPaired }
+
+    // MARK: Pairing
+
+    /// Pairs, or encrypts with an existing key, and returns whether the devices are bonded.
+    ///
+    /// - Parameter asksNothing: whether this is a pairing although there are no questions.
+    nonisolated(nonsending) func pair(
+        _ link: Link, to level: SecurityLevel, timeout: Duration?, asksNothing: Bool = false
+    ) async throws(BluetoothError) -> PairingOutcome {
+        let operation = BluetoothError.Operation("pair", peer: link.peer)
+        guard level > .low else { throw .invalidArgument(operation, "Pairing requires a level above low.") }
+        let deadline = timeout.map { link.loop.now.advanced(by: $0) }
+        _ = try link.bearer(for: operation)
+        guard let pairings = link.pairings else { throw .noRoute(operation) }
+        do {
+            try pairings.checkIsOwn(operation)
+        } catch {
+            throw error.about(operation)
+        }
+        if !pairings.hasKey(link.addresses), !isPairing, changeCount == 0 {
+            try await removeUnstored(link, pairings, operation)
+        }
+        isKeyStored = nil
+        let before = try link.security().level
+        let result = try await raise(link, to: level, operation, until: deadline)
+        // A device that has this machine's out-of-band data asks nothing either: then there is no earlier key, and the link
+        // was not encrypted before.
+        let hasKey = pairings.hasKey(link.addresses)
+        guard result.isPaired || asksNothing || (!hasKey && result.security.level > before) else {
+            return PairingOutcome(security: result.security, isBonded: hasKey)
+        }
+        // A slow device distributes its keys late, and the host reports none before.
+        let isBonded = try await keyIsStored(link, operation, within: .seconds(5))
+        return PairingOutcome(security: result.security, isBonded: isBonded)
+    }
+
+    /// Removes what a program that was killed may have left: a key, or a pairing, without a bond. A peer whose pairing is
+    /// broken off may give no keys in the next one on the same link.
+    private nonisolated(nonsending) func removeUnstored(
+        _ link: Link, _ pairings: Pairings, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let former = lastFailure
+        await pairings.removeUnstored(link.identity)
+        guard try link.security().keySize == 0, lastFailure == former else {
+            endLink(link, .linkLost)
+            var error = BluetoothError.pairing(operation, .linkLost)
+            error.message =
+                "The link was ended, since another program had paired on it, and its key is not stored here."
+            throw error
+        }
+    }
+
+    // MARK: Raising
 
     /// Raises the security, or joins the raise under way.
     ///
@@ -187,9 +238,6 @@ final class LinkProtection {
             return false
         }
     }
-
-    /// Discards the key of an earlier pairing, as a new one begins.
-    func discardKey() { isKeyStored = nil }
 
     // MARK: Events
 
