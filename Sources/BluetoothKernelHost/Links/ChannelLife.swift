@@ -55,6 +55,8 @@ final class ChannelLife {
     private weak var owner: KernelChannel?
     /// The attribute channel's link, while it is followed.
     private weak var link: KernelLink?
+    /// Whether the controller has reported that the link is encrypted.
+    private var isEncrypted = false
 
     /// A channel that is being opened from this side.
     init(
@@ -299,7 +301,7 @@ final class ChannelLife {
             return nil
         }
         let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
-        let isBegun = isBegun && link?.isEncrypted != true
+        let isBegun = isBegun && !isEncrypted
         let raise = SecurityRaise(to: level, isBegun: isBegun, over: socket, timer, on: loop)
         phase = .securing(raise)
         pairings?.begins(raise)
@@ -314,8 +316,12 @@ final class ChannelLife {
 
     /// Handles the controller's report that the link is encrypted, which may precede the kernel's own.
     func linkIsEncrypted() {
-        link?.isEncrypted = true
-        if case .securing(let raise) = phase { report(raise.linkIsEncrypted()) }
+        isEncrypted = true
+        if case .securing(let raise) = phase {
+            report(raise.linkIsEncrypted())
+            // The end of the raise has the security.
+            if raise.isUnderWay { return }
+        }
         report(.encrypted(nil))
     }
 

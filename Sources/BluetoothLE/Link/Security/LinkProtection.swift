@@ -274,9 +274,9 @@ final class LinkProtection {
         switch event {
         case nil: break
         case .began: raise?.phase = .underWay
-        case .encrypted(nil): link.bondedPeer.linkIsEncrypted(link)
-        case .encrypted(let security?):
-            guard let raise else { return }
+        case .encrypted(let security):
+            link.bondedPeer.linkIsEncrypted(link)
+            guard let raise, let security else { return }
             changeCount &+= 1
             let isPaired = raise.phase == .underWay && raise.isPairing
             complete(link, .success(SecurityRaiseResult(security: security, isPaired: isPaired)))
