@@ -37,6 +37,7 @@ final class ChannelLife {
     private let loop: EventLoop
     private let peer: BluetoothAddress
     private let channel: L2CAPChannel
+    private let isAttributeChannel: Bool
     /// Nil if no adapter made the channel, and after the end.
     private var adapter: LoopBound<LingeringLinks>?
     /// The stream of the adapter's pairings; nil without an adapter, and after the end.
@@ -45,6 +46,8 @@ final class ChannelLife {
     private var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
     private(set) var trace: ChannelTrace?
+    /// What the peer owes on an attribute channel.
+    private var outstanding = OutstandingTransactions()
     /// The request for the link of an attribute channel.
     private var request: LinkRequest?
     /// Whether a link of this program's to the peer may be about to end.
@@ -67,6 +70,7 @@ final class ChannelLife {
         (adapter, pairings) = (LoopBound(links, on: loop), links.pairings)
         phase = .connecting(request, recorder)
         channel = request.channel
+        isAttributeChannel = channel == .attribute
         guard isAttributeChannel else { return }
         self.request = request
         followsOwnLink = links.beginLink(to: peer)
@@ -83,6 +87,7 @@ final class ChannelLife {
         adapter = links.map { LoopBound($0, on: loop) }
         phase = .open
         self.channel = channel
+        isAttributeChannel = channel == .attribute
     }
 
     deinit {
@@ -90,8 +95,6 @@ final class ChannelLife {
     }
 
     private var links: LingeringLinks? { adapter?.value }
-
-    private var isAttributeChannel: Bool { channel == .attribute }
 
     /// The peer's address at the beginning of the link, and the present one.
     private var addresses: [BluetoothAddress] { [peer, socket?.peer ?? peer] }
@@ -122,10 +125,24 @@ final class ChannelLife {
     @discardableResult
     private func passPacket() -> Bool {
         guard let socket, let receiver else { return false }
-        return socket.receive { packet in
+        let outcome = socket.receive { packet in
             trace?.received(packet)
+            if !outstanding.isEmpty { outstanding.receive(packet) }
             receiver.receive(packet)
-        } == .packet
+        }
+        if case .securing(let raise) = phase, outstanding.isEmpty { report(raise.peerOwesNothing()) }
+        return outcome == .packet
+    }
+
+    /// Returns whether a packet has to wait until this side has raised the security: any but an answer.
+    func holds(_ packet: RawSpan) -> Bool {
+        guard case .securing(let raise) = phase, let opcode = ATTOpcode(of: packet) else { return false }
+        return raise.holds(opcode)
+    }
+
+    /// Records a packet that the socket has accepted.
+    func didSend(_ packet: RawSpan) {
+        if isAttributeChannel, let opcode = ATTOpcode(of: packet) { outstanding.sent(opcode) }
     }
 
     /// Returns whether the channel can be used.
@@ -305,20 +322,20 @@ final class ChannelLife {
         let raise = SecurityRaise(to: level, isBegun: isBegun, over: socket, timer, on: loop)
         phase = .securing(raise)
         pairings?.begins(raise)
-        let event = raise.begin()
+        let event = raise.begin(owed: !outstanding.isEmpty)
         checkEnd(event)
         return event
     }
 
     private func securityTimerFired() {
-        if case .securing(let raise) = phase { report(raise.timerFired()) }
+        if case .securing(let raise) = phase { report(raise.timerFired(owed: !outstanding.isEmpty)) }
     }
 
     /// Handles the controller's report that the link is encrypted, which may precede the kernel's own.
     func linkIsEncrypted() {
         isEncrypted = true
         if case .securing(let raise) = phase {
-            report(raise.linkIsEncrypted())
+            report(raise.linkIsEncrypted(owed: !outstanding.isEmpty))
             // The end of the raise has the security.
             if raise.isUnderWay { return }
         }
@@ -335,6 +352,7 @@ final class ChannelLife {
         switch event {
         case nil, .began, .encrypted(nil): break
         case .encrypted:
+            if case .securing(let raise) = phase, raise.hasHeld { socket?.notifyWhenWritable() }
             phase = .open
             pairings?.ends(socket?.peer ?? peer)
         case .refused: raiseIsOff()

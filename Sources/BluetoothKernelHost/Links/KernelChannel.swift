@@ -62,13 +62,15 @@ package final class KernelChannel: HostChannel {
     // MARK: Packets
 
     package func send(_ packet: RawSpan) -> ChannelSend {
+        let life = life.value
+        if life.holds(packet) { return .held }
         switch socket.send(packet) {
         case .sent:
-            if isRecorded { life.value.trace?.sent(packet) }
+            if isRecorded { life.trace?.sent(packet) }
+            life.didSend(packet)
             return .sent
         case .wouldBlock: return .wouldBlock
         case .failed(let error):
-            let life = life.value
             if error.number == .notConnected, life.waitsForEncryption() { return .wouldBlock }
             life.sendFailed(error)
             return .failed(ChannelFailure(error))

@@ -11,9 +11,8 @@ struct SecurityRaiseResult: Sendable, Equatable {
 
 /// The security of a link: the raise under way, its waiting callers, and the key of the link's last pairing.
 ///
-/// While the host raises a link's security on behalf of this side it sends nothing on the attribute channel and drops
-/// what arrives there, so requests are quiesced first. All callers share one raise. A failed raise costs the link: the
-/// host ends it, or leaves a channel that never sends again.
+/// All callers share one raise. A failed raise costs the link: the host ends it, or leaves a channel that never sends
+/// again.
 ///
 /// Owned by its link, which is passed to each call.
 // Holds more than ten variables: a raise, its callers, and what the pairing that it causes has left.
@@ -23,8 +22,6 @@ final class LinkProtection {
         enum Phase {
             /// The agent is asked whether to pair, and the pairing settings are applied.
             case preparing
-            /// Requests are quiesced.
-            case quiescing
             /// The host is asked.
             case asked
             /// The host encrypts a new link automatically, as requested with the link.
@@ -177,7 +174,7 @@ final class LinkProtection {
         guard raise == nil else { return }
         number &+= 1
         raise = Raise(level: .medium, isWanted: false)
-        quiesce(link)
+        ask(link)
     }
 
     /// Closes the link if its key is shorter than the minimum.
@@ -219,7 +216,7 @@ final class LinkProtection {
             throw error
         }
         _ = try link.bearer(for: operation)
-        if self.number == number { quiesce(link) }
+        if self.number == number { ask(link) }
     }
 
     /// Waits for the host's report of the key that a pairing made, which follows encryption; returns whether the key is
@@ -311,15 +308,6 @@ final class LinkProtection {
         .init("raise the security level", peer: link.peer)
     }
 
-    @inline(never)
-    private func quiesce(_ link: Link) {
-        raise?.phase = .quiescing
-        link.mainBearer?.quiesce()
-    }
-
-    /// Handles that no request is in flight, and none begins.
-    func linkIsQuiet(_ link: Link) { if raise?.phase == .quiescing { ask(link) } }
-
     private func ask(_ link: Link, isBegun: Bool = false) {
         guard let level = raise?.level else { return }
         raise?.phase = isBegun ? .begunByHost : .asked
@@ -332,7 +320,6 @@ final class LinkProtection {
         raise = nil
         number &+= 1
         waiters.resolveAll(result)
-        link.mainBearer?.resume()
     }
 
     /// Abandons the raise if no caller waits for it any longer.
