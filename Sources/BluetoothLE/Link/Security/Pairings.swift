@@ -14,6 +14,7 @@ final class Pairings: PairingReceiver {
     private let adapter: AdapterRecord
     let host: any HostPairing
     private let bonds: BondManager
+    private let admission: BondAdmission
     private let links: LinkRegistry
     /// The use of the links that come in.
     enum Incoming {
@@ -43,6 +44,7 @@ final class Pairings: PairingReceiver {
     init(on adapter: AdapterRecord, _ bonds: BondManager, _ links: LinkRegistry) {
         mark = bonds.loop.components.mark("Pairings")
         (self.adapter, self.bonds, self.links) = (adapter, bonds, links)
+        admission = BondAdmission(to: bonds, on: links)
         host = bonds.host
     }
 
@@ -171,7 +173,7 @@ final class Pairings: PairingReceiver {
     /// Returns whether the bond of a pairing would find room, or none would be made.
     private func hasRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
         !isBondable || addresses.all.contains { bonds.bond(with: $0) != nil }
-            || bonds.hasRoom(forAuthenticated: isAuthenticated)
+            || admission.hasRoom(forAuthenticated: isAuthenticated)
     }
 
     /// The bond that a pairing with a link's peer would replace, where the bonds of this program are those that count.
@@ -256,9 +258,9 @@ final class Pairings: PairingReceiver {
         // Its link may have ended.
         let isAgreed = agreed.haveMadeKey(of: peer, made.privateAddress, at: loop.now)
         if isStored {
-            bonds.addKeys(made, isOwn: isAgreed)
+            admission.addKeys(made, isOwn: isAgreed)
         } else if isAgreed || link != nil, case .ours = host.authority {
-            bonds.keyIsNotBonded(of: peer)
+            admission.keyIsNotBonded(of: peer)
         }
         endDialogs(addresses)
         // A device can claim the identity of another: its key is no matter of a link with the bond's key.
@@ -298,7 +300,7 @@ final class Pairings: PairingReceiver {
         perform(questions.asked(question, request, verdict, at: loop.now))
         if case .refuse(.insufficientLevel) = verdict, !request.isInitiatedHere {
             // Perhaps the link began with another program's settings: the next one has these.
-            bonds.notice(
+            admission.notice(
                 "a pairing without a number is refused, and the link ends; the next may have one", of: peer)
             if isOwn { host.apply() }
             abort(addresses)
@@ -311,11 +313,11 @@ final class Pairings: PairingReceiver {
         // There is no question with the data: the device does not use them, or an attacker prevents it.
         if hasOutOfBandData(addresses) { return .refuse(.outOfBandDataRejected) }
         if let bond, refusesReplacement(of: bond, question, request) {
-            bonds.reportRefusal(of: bond.identity, .keyMissing)
+            admission.reportRefusal(of: bond.identity, .keyMissing)
             return .refuse(.keyMissing)
         }
         if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
-            bonds.reportRefusal(of: request.peer)
+            admission.reportRefusal(of: request.peer)
             return .refuse(.bondStoreFull)
         }
         if case .confirm = question, refusesJustWorks { return .refuse(.insufficientLevel) }
@@ -366,7 +368,7 @@ final class Pairings: PairingReceiver {
             { [weak self] answer in
                 guard let self else { return }
                 calls[call] = nil
-                if answer == .no, let bond = request.bond { bonds.reportRefusal(of: bond.identity, .notConfirmed) }
+                if answer == .no, let bond = request.bond { admission.reportRefusal(of: bond.identity, .notConfirmed) }
                 perform(questions.answered(call, answer, of: request.peer, at: loop.now))
             }, on: loop)
         calls[call] = Task(executorPreference: loop) { [agent, log = bonds.log] in
