@@ -18,8 +18,8 @@ import Testing
             var events: [Event] = []
             func receive(_ packet: RawSpan) {}
             func channelIsWritable() { events.append(.writable) }
-            func receive(_ event: PairingEvent) {
-                if case .security(let event, _) = event { events.append(.security(event)) }
+            func receive(_ event: PairingEvent, of links: [any ChannelReceiver]) {
+                if case .security(let event) = event, links.first === self { events.append(.security(event)) }
             }
             func channelEnded(_ reason: BluetoothError) { events.append(.ended(reason)) }
         }

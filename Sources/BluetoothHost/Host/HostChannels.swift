@@ -69,7 +69,7 @@ package protocol HostChannel: AnyObject, Sendable {
     func security() throws(BluetoothError) -> LinkSecurity
 
     /// Requests a higher security level; nil withdraws that before it begins. Meanwhile the channel may hold what is sent.
-    /// Returns the event that is due at once; later ones are those of ``PairingEvent/security(_:_:)``.
+    /// Returns the event that is due at once; later ones are those of ``PairingEvent/security(_:)``.
     ///
     /// - Parameter isBegun: whether the host encrypts the link automatically, as requested with it.
     func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent?

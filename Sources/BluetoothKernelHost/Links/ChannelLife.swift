@@ -43,7 +43,7 @@ final class ChannelLife {
     /// The stream of the adapter's pairings; nil without an adapter, and after the end.
     private var pairings: PairingStream?
     private var phase: Phase
-    private var receiver: (any ChannelReceiver)?
+    private(set) var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
     private(set) var trace: ChannelTrace?
     /// What the peer owes on an attribute channel.
@@ -54,12 +54,12 @@ final class ChannelLife {
     private var followsOwnLink = false
     /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
-    /// The channel that has this.
-    private weak var owner: KernelChannel?
     /// The attribute channel's link, while it is followed.
     private weak var link: KernelLink?
     /// Whether the controller has reported that the link is encrypted.
     private var isEncrypted = false
+    /// Whether there was a pairing on the link, or an attempt.
+    var hasPaired = false
 
     /// A channel that is being opened from this side.
     init(
@@ -97,7 +97,7 @@ final class ChannelLife {
     private var links: LingeringLinks? { adapter?.value }
 
     /// The peer's address at the beginning of the link, and the present one.
-    private var addresses: [BluetoothAddress] { [peer, socket?.peer ?? peer] }
+    var addresses: [BluetoothAddress] { [peer, socket?.peer ?? peer] }
 
     /// Sets the receiver of an open channel, and the recorder of its link.
     func begin(_ receiver: any ChannelReceiver, _ recorder: AdapterTrace?, isCentral: Bool) {
@@ -150,7 +150,7 @@ final class ChannelLife {
         switch phase {
         case .connecting(_, let recorder):
             phase = .open
-            keepLink()
+            isOpen()
             beginRecord(recorder, isCentral: true)
         case .securing(let raise):
             let (isUsable, event) = raise.socketIsWritable()
@@ -205,7 +205,6 @@ final class ChannelLife {
     private func end() {
         switch phase {
         case .connecting, .draining, .over: break
-        // Nothing else tells that a pairing ends with its link.
         case .open, .securing, .encrypting, .ended: endPairing()
         }
         let links = links
@@ -214,8 +213,7 @@ final class ChannelLife {
     }
 
     private func endPairing() {
-        guard isAttributeChannel, let pairings else { return }
-        for address in addresses { pairings.ends(address) }
+        if isAttributeChannel { pairings?.unfollow(self) }
     }
 
     /// Whether the channel is open.
@@ -243,7 +241,7 @@ final class ChannelLife {
         }
         let isLate = error == .notEncrypted
         var own = isLate ? .notEncrypted(peer) : link.map { explained($0.reasonOfEnd(peer, error)) } ?? reason(error)
-        if isAttributeChannel, let pairings { own = pairings.explained(own, addresses) }
+        if isAttributeChannel, let pairings { own = pairings.explained(own, of: self) }
         // Another program's link lasts for two seconds after its last socket, and nothing tells of it.
         let isLocal = own.code == .disconnected && own.disconnectReason == .localHost
         if case .open = phase, isLocal, request?.isAnswered == false {
@@ -284,15 +282,15 @@ final class ChannelLife {
 
     // MARK: The link
 
-    /// Sets the socket, and the channel.
-    func begin(_ socket: any L2CAPSocket, of owner: KernelChannel) {
-        (self.socket, self.owner) = (socket, owner)
-        keepLink()
+    /// Sets the socket.
+    func begin(_ socket: any L2CAPSocket) {
+        self.socket = socket
+        if case .open = phase { isOpen() }
     }
 
-    /// Registers an open connection-oriented channel, which keeps its link; an unanswered attempt has none to keep.
-    private func keepLink() {
-        if case .open = phase, !isAttributeChannel { links?.channelOpened(self) }
+    /// Registers an open channel: an attribute channel for the pairings on its link, others since they keep the link.
+    private func isOpen() {
+        if isAttributeChannel { pairings?.follow(self) } else { links?.channelOpened(self) }
     }
 
     /// The peer of a link that the channel keeps: nil after its end.
@@ -310,6 +308,9 @@ final class ChannelLife {
 
     // MARK: Encryption
 
+    /// The raising of the link's security.
+    var raise: SecurityRaise? { if case .securing(let raise) = phase { raise } else { nil } }
+
     /// Raises the link's security, or ends that before it begins; returns the event, if one is due at once.
     func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
         guard isInUse, let socket else { return nil }
@@ -321,7 +322,6 @@ final class ChannelLife {
         let isBegun = isBegun && !isEncrypted
         let raise = SecurityRaise(to: level, isBegun: isBegun, over: socket, timer, on: loop)
         phase = .securing(raise)
-        pairings?.begins(raise)
         let event = raise.begin(owed: !outstanding.isEmpty)
         checkEnd(event)
         return event
@@ -345,7 +345,7 @@ final class ChannelLife {
     private func report(_ event: SecurityEvent?) {
         guard let event else { return }
         checkEnd(event)
-        if let owner { pairings?.report(.security(event, owner)) }
+        pairings?.report(.security(event), of: [self])
     }
 
     private func checkEnd(_ event: SecurityEvent?) {

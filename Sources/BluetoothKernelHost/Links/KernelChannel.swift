@@ -14,7 +14,7 @@ package final class KernelChannel: HostChannel {
     init(_ socket: any L2CAPSocket, _ life: ChannelLife, isRecorded: Bool, on loop: EventLoop) {
         (self.socket, self.isRecorded) = (socket, isRecorded)
         self.life = LoopBound(life, on: loop)
-        life.begin(socket, of: self)
+        life.begin(socket)
     }
 
     /// Creates a channel over a connected socket.

@@ -10,10 +10,9 @@ import Logging
 // Confined to the event loop, with the pairings.
 final class BondAdmission {
     private let bonds: BondManager
-    private let links: LinkRegistry
     private var refusals = PairingRefusals()
 
-    init(to bonds: BondManager, on links: LinkRegistry) { (self.bonds, self.links) = (bonds, links) }
+    init(to bonds: BondManager) { self.bonds = bonds }
 
     private var host: any HostPairing { bonds.host }
 
@@ -21,19 +20,20 @@ final class BondAdmission {
 
     /// Creates or updates the bond for a key from pairing, with the other keys of that pairing.
     ///
-    /// - Parameter isOwn: whether a pairing of this program made the key, whose link may have ended.
-    func addKeys(_ made: PeerKeys, isOwn: Bool) {
+    /// - Parameters:
+    ///   - links: those to the device.
+    ///   - isOwn: whether a pairing of this program made the key, whose link may have ended.
+    func addKeys(_ made: PeerKeys, on links: [Link], isOwn: Bool) {
         guard bonds.isStoring, host.keyStatus != .others, let key = made.longTermKeys.first, key.address.isIdentity
         else { return }
         let identity = key.address
-        let links = links.links(to: identity, made.privateAddress)
         guard !refusals.isRecent(identity, at: bonds.loop.now) else { return }
         let now = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
         let former = bonds.bond(with: identity)
         let isSecond = former.map { $0.time + 1 >= now } ?? false
         let new = NewBondKey(key: key, bond: former, links: links.map(\.paired), isOwn: isOwn, isSecond: isSecond)
         if let objection = new.objection { return refuse(new, objection, links) }
-        guard makeRoom(for: key) else { return }
+        guard makeRoom(for: key, of: links) else { return }
         var bond = former ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
         if isAgain { notice("the bond with the device is replaced", of: identity) }
@@ -67,14 +67,14 @@ final class BondAdmission {
 
     /// Handles a key that is not to be stored: it is removed from the host, and protects its link alone. It has replaced
     /// the stored key of a bonded device in the host, which is no way to replace a bond.
-    func keyIsNotBonded(of peer: BluetoothAddress) {
+    func keyIsNotBonded(of peer: BluetoothAddress, on links: [Link]) {
         guard bonds.bond(with: peer) != nil else {
             host.removeKeys(of: peer, disconnect: false)
             return
         }
         host.loadKeys(evenIfEmpty: true)
         reportRefusal(of: peer, .keyMissing)
-        for link in links.links(to: peer) where link.hasPaired { link.endLink(.keyMissing, refusing: nil) }
+        for link in links where link.hasPaired { link.endLink(.keyMissing, refusing: nil) }
     }
 
     // MARK: The limit
@@ -85,7 +85,7 @@ final class BondAdmission {
     }
 
     /// Makes room for the bond of a new key. Without room, the host deletes the key and the link ends.
-    private func makeRoom(for key: LongTermKey) -> Bool {
+    private func makeRoom(for key: LongTermKey, of links: [Link]) -> Bool {
         let identity = key.address
         guard bonds.isFull, bonds.bond(with: identity) == nil else { return true }
         if let bond = bonds.displaced(forAuthenticated: key.kind.isAuthenticated) {
@@ -96,9 +96,7 @@ final class BondAdmission {
         refusals.withoutRoom = refusals.withoutRoom.filter { !$0.value.isResolved }
         guard refusals.withoutRoom[identity] == nil else { return false }
         reportRefusal(of: identity)
-        for link in links.all where link.identity == identity || link.peer == identity {
-            link.endLink(.bondStoreFull, refusing: nil)
-        }
+        for link in links { link.endLink(.bondStoreFull, refusing: nil) }
         refusals.withoutRoom[identity] = host.removeKeys(of: identity, disconnect: true)
         return false
     }

@@ -152,9 +152,6 @@ final class SecurityRaise {
         state = SecurityProcedure(to: level, isBegun: isBegun, at: loop.now)
     }
 
-    /// The peer's present address.
-    var peer: BluetoothAddress? { socket?.peer }
-
     /// The time of the last progress.
     var lastProgress: KernelInstant { state.lastProgress }
 
