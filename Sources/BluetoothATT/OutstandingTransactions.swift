@@ -24,7 +24,7 @@ public struct OutstandingTransactions: Hashable, Sendable {
     }
 
     /// Records that this side has sent a PDU.
-    public mutating func sent(_ opcode: ATTOpcode) {
+    package mutating func sent(_ opcode: ATTOpcode) {
         switch opcode.type {
         case .request: request = opcode
         case .indication: isConfirmationDue = true
@@ -33,7 +33,7 @@ public struct OutstandingTransactions: Hashable, Sendable {
     }
 
     /// Records a response or a confirmation from the peer. Those that match nothing are strays, as on an open bearer.
-    public mutating func receive(_ pdu: RawSpan) {
+    package mutating func receive(_ pdu: RawSpan) {
         guard let opcode = ATTOpcode(of: pdu) else { return }
         if opcode == .handleValueConfirmation {
             isConfirmationDue = false
