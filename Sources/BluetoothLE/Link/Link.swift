@@ -314,6 +314,9 @@ final class Link {
         return bondedPeerIfAny?.provenIdentity ?? (proves(hostIdentity) ? hostIdentity : peer)
     }
 
+    /// The peer's addresses in pairing questions.
+    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: identity) }
+
     /// The host's present address of the peer: after pairing the identity that the peer claims.
     var hostIdentity: BluetoothAddress {
         switch state {

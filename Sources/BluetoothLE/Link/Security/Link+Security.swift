@@ -6,9 +6,6 @@ import BluetoothSockets
 
 // The security of a link, as requested by its callers.
 extension Link {
-    /// The peer's addresses in pairing questions.
-    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: identity) }
-
     nonisolated(nonsending) func raiseSecurity(
         to level: SecurityLevel, timeout: Duration?
     ) async throws(BluetoothError) -> LinkSecurity {
