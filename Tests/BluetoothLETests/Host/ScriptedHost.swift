@@ -218,7 +218,7 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChan
     func close() {}
 }
 
-private final class ScriptedPairing: HostPairing {
+final class ScriptedPairing: HostPairing {
     private let host: ScriptedHost
 
     init(_ host: ScriptedHost) { self.host = host }
