@@ -23,6 +23,27 @@ public struct OutstandingTransactions: Hashable, Sendable {
         self.hasTimedOut = hasTimedOut
     }
 
+    /// Records that this side has sent a PDU.
+    package mutating func sent(_ opcode: ATTOpcode) {
+        switch opcode.type {
+        case .request: request = opcode
+        case .indication: isConfirmationDue = true
+        case .command, .response, .notification, .confirmation: break
+        }
+    }
+
+    /// Records a response or a confirmation from the peer. Those that match nothing are strays, as on an open bearer.
+    package mutating func receive(_ pdu: RawSpan) {
+        guard let opcode = ATTOpcode(of: pdu) else { return }
+        if opcode == .handleValueConfirmation {
+            isConfirmationDue = false
+        } else if opcode == .errorResponse
+            ? ATTOpcode(of: pdu.extracting(droppingFirst: 1)) == request : opcode == request?.answer
+        {
+            request = nil
+        }
+    }
+
     /// Whether nothing is outstanding.
     public var isEmpty: Bool { self == OutstandingTransactions() }
 }

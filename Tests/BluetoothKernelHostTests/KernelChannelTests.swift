@@ -18,8 +18,8 @@ import Testing
             var events: [Event] = []
             func receive(_ packet: RawSpan) {}
             func channelIsWritable() { events.append(.writable) }
-            func receive(_ event: PairingEvent) {
-                if case .security(let event, _) = event { events.append(.security(event)) }
+            func receive(_ event: PairingEvent, of links: [any ChannelReceiver]) {
+                if case .security(let event) = event, links.first === self { events.append(.security(event)) }
             }
             func channelEnded(_ reason: BluetoothError) { events.append(.ended(reason)) }
         }
@@ -40,7 +40,7 @@ import Testing
             life.begin(receiver, nil, isCentral: true)
         }
 
-        func send() -> ChannelSend { channel.send([1, 2].span.bytes) }
+        func send(_ packet: [UInt8] = [1, 2]) -> ChannelSend { channel.send(packet.span.bytes) }
     }
 
     private static func run(
@@ -95,6 +95,7 @@ import Testing
                 #expect(place.value.channel.raiseSecurity(to: .medium, isBegun: false) == .began)
                 place.value.socket.setEncrypting(true)
                 #expect(place.value.send() == .wouldBlock)
+                #expect(place.value.send([0x0A, 3, 0]) == .held)
             }
             try await radio.sleep(for: .milliseconds(29_999))
             #expect(await radio.loop.run { place.value.events } == [])
@@ -123,6 +124,46 @@ import Testing
             }
             try await radio.sleep(for: .seconds(31))
             #expect(await radio.loop.run { place.value.events }.count == 3)
+        }
+    }
+
+    @Test func whatIsOutstandingIsAnsweredBeforeTheRaise() async throws {
+        try await Self.run { radio, place in
+            await radio.loop.run {
+                #expect(place.value.send([0x0A, 3, 0]) == .sent)
+                #expect(place.value.channel.raiseSecurity(to: .medium, isBegun: false) == nil)
+                for beginning: [UInt8] in [[0x0A, 5, 0], [0x52, 3, 0, 1], [0x1B, 3, 0, 1], [0x1D, 3, 0, 1]] {
+                    #expect(place.value.send(beginning) == .held)
+                }
+                #expect(place.value.send([0x0B, 1]) == .sent, "the peer waits for it")
+                #expect(place.value.send([0x1E]) == .sent)
+                place.value.socket.deliver("0B 01")
+            }
+            try await radio.sleep(for: .milliseconds(1))
+            await radio.loop.run {
+                let encrypted = SecurityEvent.encrypted(LinkSecurity(level: .medium, keySize: 16))
+                #expect(place.value.events.prefix(3) == [.security(.began), .security(encrypted), .writable])
+                #expect(place.value.send([0x0A, 5, 0]) == .sent)
+            }
+        }
+    }
+
+    @Test func aWithdrawnRaiseReleasesWhatIsHeld() async throws {
+        try await Self.run { radio, place in
+            await radio.loop.run {
+                #expect(place.value.send([0x1D, 3, 0, 1]) == .sent)
+                #expect(place.value.channel.raiseSecurity(to: .medium, isBegun: false) == nil)
+                #expect(place.value.send([0x0A, 5, 0]) == .held)
+                #expect(place.value.channel.raiseSecurity(to: nil, isBegun: false) == nil)
+            }
+            try await radio.sleep(for: .milliseconds(1))
+            await radio.loop.run {
+                #expect(place.value.events == [.writable])
+                #expect(place.value.send([0x0A, 5, 0]) == .sent)
+                place.value.socket.deliver("1E")
+            }
+            try await radio.sleep(for: .milliseconds(1))
+            #expect(await radio.loop.run { place.value.events } == [.writable])
         }
     }
 

@@ -13,21 +13,22 @@ import Testing
     private static let refused = BluetoothError.Cause.kernel(KernelError("setsockopt", .accessDenied))
 
     private enum Input: CaseIterable {
-        case begins, reported, alreadySecure, tooEarly, refused, progress, writable, writableTooEarly, late
+        case quiet, begins, reported, alreadySecure, tooEarly, refused, progress, writable, writableTooEarly, late
     }
 
     private func apply(_ input: Input, to procedure: inout SecurityProcedure) -> [SecurityProcedure.Action] {
         let action: SecurityProcedure.Action?
         switch input {
         case .begins: return procedure.kernelBegins(at: Self.later)
-        case .reported: action = procedure.linkIsEncrypted()
+        case .quiet: action = procedure.peerOwesNothing()
+        case .reported: action = procedure.linkIsEncrypted(owed: true)
         case .alreadySecure: action = procedure.kernelRefuses(.alreadySecure(Self.reached))
         case .tooEarly: action = procedure.kernelRefuses(.tooEarly(Self.tooEarly))
         case .refused: action = procedure.kernelRefuses(.other(Self.refused))
         case .progress: action = procedure.progresses(at: Self.later)
         case .writable: action = procedure.canSend(Self.reached)
         case .writableTooEarly: action = procedure.canSend(nil)
-        case .late: action = procedure.timerFired()
+        case .late: action = procedure.timerFired(owed: true)
         }
         return action.map { [$0] } ?? []
     }
@@ -48,20 +49,21 @@ import Testing
             .refused: [.report(.refused(Self.refused))],
         ]
         let phases: [(procedure: SecurityProcedure, answers: [Input: [SecurityProcedure.Action]])] = [
-            (procedure(), asking),
-            (procedure(isBegun: true), [.reported: [.ask(.medium)], .late: [.ask(.medium)]]),
-            (procedure(isBegun: true, .late), asking),
-            (procedure(isBegun: true, .reported), asking),
-            (procedure(.tooEarly), asking.merging([.late: [.ask(.medium)]]) { $1 }),
+            (procedure(), [.quiet: [.ask(.medium)]]),
+            (procedure(.quiet), asking),
+            (procedure(isBegun: true), [:]),
+            (procedure(isBegun: true, .late), [.quiet: [.ask(.medium)]]),
+            (procedure(isBegun: true, .reported, .quiet), asking),
+            (procedure(.quiet, .tooEarly), asking.merging([.late: [.ask(.medium)]]) { $1 }),
             (
-                procedure(.begins),
+                procedure(.quiet, .begins),
                 [
                     .progress: [limit], .writable: [encrypted], .writableTooEarly: [.waitUntilWritable],
                     .late: [.report(.failed(.timedOut))],
                 ]
             ),
-            (procedure(.refused), [:]),
-            (procedure(.begins, .writable), [:]),
+            (procedure(.quiet, .refused), [:]),
+            (procedure(.quiet, .begins, .writable), [:]),
         ]
         for (number, phase) in phases.enumerated() {
             for input in Input.allCases {
@@ -80,12 +82,18 @@ import Testing
     }
 
     @Test func theKernelIsAskedOrHasBegun() {
-        #expect(procedure().begin() == .ask(.medium))
-        #expect(procedure(isBegun: true).begin() == .setTimer(.seconds(10)))
+        for isOwed in [false, true] {
+            var (own, kernels, late) = (procedure(), procedure(isBegun: true), procedure(isBegun: true))
+            let ask: SecurityProcedure.Action? = isOwed ? nil : .ask(.medium)
+            #expect(own.begin(owed: isOwed) == ask)
+            #expect(kernels.begin(owed: isOwed) == .setTimer(.seconds(10)))
+            #expect(kernels.linkIsEncrypted(owed: isOwed) == ask)
+            #expect(late.timerFired(owed: isOwed) == ask)
+        }
     }
 
     @Test func theKernelIsAskedAgainForASecond() {
-        var procedure = procedure()
+        var procedure = procedure(.quiet)
         for _ in 0..<20 { #expect(apply(.tooEarly, to: &procedure) == [.setTimer(.milliseconds(50))]) }
         #expect(apply(.tooEarly, to: &procedure) == [.report(.refused(Self.tooEarly))])
     }
@@ -93,7 +101,7 @@ import Testing
     @Test func progressRestartsTheTimeLimit() {
         #expect(procedure().lastProgress == Self.start)
         #expect(procedure(.progress).lastProgress == Self.start)
-        #expect(procedure(.begins).lastProgress == Self.later)
+        #expect(procedure(.quiet, .begins).lastProgress == Self.later)
     }
 
     private static let peer = BluetoothAddress(1, kind: .public)

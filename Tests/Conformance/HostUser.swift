@@ -64,12 +64,12 @@ actor HostUser: LoopActor {
             told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
         }
 
-        func receive(_ event: PairingEvent) {
+        func receive(_ event: PairingEvent, of links: [any ChannelReceiver]) {
             switch event {
             case .question(let question, let peer):
                 told.add("question \(question)")
                 pairing.reply(.yes, to: question, peer)
-            case .security(.encrypted(let security), _):
+            case .security(.encrypted(let security)):
                 told.add(security.map { "encrypted \($0.level)" } ?? "link encrypted")
             case .failed: told.add("pairing failed")
             case .keys(let made, let isStored):

@@ -16,15 +16,6 @@ package struct ATTBearerCore: ~Copyable {
         case ended
     }
 
-    /// The state of quiescence, in which no transaction begins.
-    private enum Quiescence {
-        case open
-        /// No transaction begins, and at least one is outstanding.
-        case quiescing
-        /// No transaction is outstanding, and the owner has been notified.
-        case quiet
-    }
-
     /// The reason for which the rules close the bearer.
     package enum Failure: Hashable, Sendable {
         /// The peer sent too many responses in a row that match no request; the last one's opcode.
@@ -49,8 +40,6 @@ package struct ATTBearerCore: ~Copyable {
         case setTimer(BearerTimer, isOn: Bool)
         /// Pause or resume receiving: the peer's requests wait while its last response is not sent yet.
         case setReading(Bool)
-        /// Quiescence: no transaction is outstanding, and none begins.
-        case quiet
         /// Close the bearer with ``close(_:)``.
         case close(Failure)
     }
@@ -66,7 +55,6 @@ package struct ATTBearerCore: ~Copyable {
     /// The transaction of the last step ``Step/began``.
     private var reported: (any ClientTransaction)?
     private var timers = BearerTimers()
-    private var quiescence = Quiescence.open
     private var isReadingPaused = false
     private var failure: Failure?
     /// Whether the bearer is enhanced, which means that its ATT_MTU is the MTU of its L2CAP channel.
@@ -143,10 +131,6 @@ extension ATTBearerCore {
             isReadingPaused.toggle()
             return .setReading(!isReadingPaused)
         }
-        if quiescence == .quiescing, engine.requestInFlight == nil, engine.indicationInFlight == nil {
-            quiescence = .quiet
-            return .quiet
-        }
         return nil
     }
 
@@ -216,8 +200,15 @@ extension ATTBearerCore {
         if canSend { sending = .full }
     }
 
+    /// The channel accepts answers only, until it is writable: it holds requests, indications, commands and notifications.
+    package mutating func channelHolds() {
+        outgoing = nil
+        engine.beginsNothing = true
+    }
+
     /// The channel is writable again.
     package mutating func channelIsWritable() {
+        engine.beginsNothing = false
         if sending != .ended { sending = .ready }
     }
 
@@ -242,21 +233,6 @@ extension ATTBearerCore {
 
     /// Enqueues a command.
     package mutating func submit(_ command: any CommandMessage) { engine.submit(command) }
-
-    /// Stops starting requests, indications, commands and notifications. ``Step/quiet`` follows when no transaction is
-    /// outstanding.
-    ///
-    /// A host may lose PDUs received while this side encrypts the link, so no response may be outstanding then.
-    package mutating func quiesce() {
-        engine.isQuiesced = true
-        quiescence = .quiescing
-    }
-
-    /// Resumes after ``quiesce()``.
-    package mutating func resume() {
-        engine.isQuiesced = false
-        quiescence = .open
-    }
 
     /// Returns once whether a response matched no request.
     package mutating func consumeStrayResponse() -> Bool { engine.consumeStrayResponse() }

@@ -58,7 +58,7 @@ public struct TransactionEngine {
     /// Whether the bearer is closed.
     public private(set) var isClosed = false
     /// Whether only confirmations and responses are sent, and no transaction begins.
-    public var isQuiesced = false
+    public var beginsNothing = false
     /// Whether Service Changed must be indicated, before any value.
     public var isServiceChangedPending = false
 
@@ -130,7 +130,7 @@ public struct TransactionEngine {
 
     /// Whether a command would be sent immediately, because no other PDU waits ahead of it.
     public var isIdleForMessages: Bool {
-        !isClosed && !isQuiesced && messages.isEmpty && pendingConfirmations == 0 && !hasResponse
+        !isClosed && !beginsNothing && messages.isEmpty && pendingConfirmations == 0 && !hasResponse
     }
 
     /// Adds a confirmation of the peer's indication to be sent.
@@ -155,7 +155,7 @@ public struct TransactionEngine {
     /// The state changes only in ``didSend(_:)``; after congestion the same PDU is returned again.
     public mutating func nextToSend(into writer: inout ByteWriter) -> Outgoing? {
         // A fast path: called after every packet, mostly without anything to send.
-        guard pendingConfirmations > 0 || hasResponse || (!isQuiesced && hasSomethingToBegin), !isClosed else {
+        guard pendingConfirmations > 0 || hasResponse || (!beginsNothing && hasSomethingToBegin), !isClosed else {
             return nil
         }
         writer.removeAll()
@@ -168,7 +168,7 @@ public struct TransactionEngine {
             writer.capacity = max(mtu, response.count)
             return (try? writer.write(response)).map { .response }
         }
-        guard !isQuiesced else { return nil }
+        guard !beginsNothing else { return nil }
         if requests.isReady, requests.writeNext(into: &writer, &ended) { return .request }
         if isIndicationReady, let outgoing = nextIndication() { return outgoing }
         return messages.isEmpty ? nil : nextMessage(into: &writer)

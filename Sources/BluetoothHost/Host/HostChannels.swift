@@ -68,9 +68,8 @@ package protocol HostChannel: AnyObject, Sendable {
     /// The current security of the link.
     func security() throws(BluetoothError) -> LinkSecurity
 
-    /// Requests a higher security level, while no request of the attribute protocol is in flight; nil withdraws that before
-    /// it begins. Until the link is encrypted nothing can be sent. Returns the event that is due at once; later ones are
-    /// those of ``PairingEvent/security(_:_:)``.
+    /// Requests a higher security level; nil withdraws that before it begins. Meanwhile the channel may hold what is sent.
+    /// Returns the event that is due at once; later ones are those of ``PairingEvent/security(_:)``.
     ///
     /// - Parameter isBegun: whether the host encrypts the link automatically, as requested with it.
     func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent?
@@ -100,7 +99,7 @@ package protocol ChannelReceiver: AnyObject {
     /// Takes one packet, which is borrowed until the call returns.
     func receive(_ packet: RawSpan)
 
-    /// The channel is open, or a full channel accepts packets again.
+    /// The channel is open, or accepts packets again that it did not.
     func channelIsWritable()
 
     /// The channel has ended, or could not be opened, and all packets that arrived before were passed. The last call, made
@@ -114,6 +113,9 @@ package enum ChannelSend: Equatable, Sendable {
     /// The packet was not accepted, since there is no room or the link is being encrypted;
     /// ``HostChannel/notifyWhenWritable()`` reports when to try again.
     case wouldBlock
+    /// The packet of an attribute channel was not accepted, since it begins something while the host raises the link's
+    /// security: answers are accepted. ``ChannelReceiver/channelIsWritable()`` follows when that is over.
+    case held
     /// The channel did not accept the packet. A bearer of attributes has ended, as ``ChannelReceiver/channelEnded(_:)``
     /// reports after the packets that arrived before.
     case failed(ChannelFailure)

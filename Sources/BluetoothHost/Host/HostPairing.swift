@@ -73,7 +73,9 @@ package protocol HostPairing: AnyObject {
 //
 // Called on the loop.
 package protocol PairingReceiver: AnyObject {
-    func receive(_ event: PairingEvent)
+    /// Receives an event, with the receivers of the attribute channels of this program's links that it concerns: first that
+    /// of the link that pairs.
+    func receive(_ event: PairingEvent, of links: [any ChannelReceiver])
 }
 
 /// The settings of an adapter for pairing.
@@ -94,8 +96,8 @@ package struct PairingSettings: Hashable, Sendable {
 
 /// A pairing event of the host: one ordered stream for all devices of the adapter.
 package enum PairingEvent: Sendable {
-    /// The security of a link of this program, by its attribute channel, has changed, or might have.
-    case security(SecurityEvent, any HostChannel)
+    /// The security of a link of this program has changed, or might have.
+    case security(SecurityEvent)
     case question(PairingQuestion, BluetoothAddress)
     /// Pairing made keys; those to be stored are stored if both sides bond.
     case keys(PeerKeys, isStored: Bool)

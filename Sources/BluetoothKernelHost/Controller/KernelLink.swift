@@ -34,10 +34,6 @@ final class KernelLink: HostLink {
     private let owner: LoopBound<KernelLinks>
     private let loop: EventLoop
     let handle: ConnectionHandle
-    /// Whether the controller has reported that the link is encrypted.
-    var isEncrypted = false
-    /// Called when the link is encrypted.
-    let onEncrypted: () -> Void
     /// The parameters; nil where the controller's events are not available.
     var parameters: ConnectionParameters?
     /// The data length; nil until it is reported.
@@ -50,11 +46,11 @@ final class KernelLink: HostLink {
     /// The parameters to enforce.
     private var enforcer = ParameterEnforcer()
 
-    init(_ handle: ConnectionHandle, of links: KernelLinks, onEncrypted: @escaping () -> Void) {
+    init(_ handle: ConnectionHandle, of links: KernelLinks) {
         mark = links.loop.components.mark("KernelLink")
         loop = links.loop
         owner = LoopBound(links, on: loop)
-        (self.handle, self.onEncrypted) = (handle, onEncrypted)
+        self.handle = handle
     }
 
     deinit {

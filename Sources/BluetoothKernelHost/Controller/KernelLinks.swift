@@ -99,8 +99,8 @@ final class KernelLinks {
 
     func attach(_ handle: UInt16, onEncrypted: @escaping () -> Void) -> KernelLink {
         commands.receiveWaiting()
-        let link = KernelLink(ConnectionHandle(rawValue: handle), of: self, onEncrypted: onEncrypted)
-        table.add(link)
+        let link = KernelLink(ConnectionHandle(rawValue: handle), of: self)
+        table.add(link, onEncrypted)
         return link
     }
 
@@ -182,7 +182,7 @@ final class KernelLinks {
         } else if let event = try event.as(HCIEncryptionChange.self) {
             guard event.status.isSuccess, event.isEncrypted else { return nil }
             // Deferred, since the packet is still being received.
-            if let handler = table[event.handle]?.onEncrypted { loop.executeLocally(handler) }
+            if let handler = table.encryptionHandler(event.handle) { loop.executeLocally(handler) }
         } else if let event = try event.as(LEConnectionUpdateComplete.self) {
             receive(event)
         } else if let event = try event.as(LEPHYUpdate.self) {
@@ -208,7 +208,7 @@ private struct LinkTable {
     /// The number of links of this program, with those that have ended and are not dropped yet.
     private var count = 0
     /// The links of this program. A handle is reused after its link has ended.
-    private var ours: [ConnectionHandle: WeakReference<KernelLink>] = [:]
+    private var ours: [ConnectionHandle: (link: WeakReference<KernelLink>, onEncrypted: () -> Void)] = [:]
     /// The parameters of links that are not ours, or not yet. There are at most as many as handles.
     private var others: [ConnectionHandle: LEActiveConnectionParameters] = [:]
 
@@ -216,13 +216,16 @@ private struct LinkTable {
     var isIdle: Bool { connecting == 0 && count == 0 }
 
     /// Our link that has this handle now.
-    subscript(handle: ConnectionHandle) -> KernelLink? { ours[handle]?.object }
+    subscript(handle: ConnectionHandle) -> KernelLink? { ours[handle]?.link.object }
+
+    /// What to call when the link with this handle is encrypted.
+    func encryptionHandler(_ handle: ConnectionHandle) -> (() -> Void)? { ours[handle]?.onEncrypted }
 
     /// Adds a new link of this program.
-    mutating func add(_ link: KernelLink) {
+    mutating func add(_ link: KernelLink, _ onEncrypted: @escaping () -> Void) {
         count += 1
         link.parameters = others.removeValue(forKey: link.handle).map { ConnectionParameters($0) }
-        ours[link.handle] = WeakReference(to: link)
+        ours[link.handle] = (WeakReference(to: link), onEncrypted)
     }
 
     /// Removes a link of this program, which has been dropped.
@@ -241,7 +244,7 @@ private struct LinkTable {
 
     /// Ends all waits: no more events will arrive.
     func end(_ reason: BluetoothError) {
-        for link in ours.values { link.object?.end(reason) }
+        for (link, _) in ours.values { link.object?.end(reason) }
     }
 
     /// Records the parameters of a new link, whose owner is not known yet, or a link's new ones.
@@ -256,6 +259,6 @@ private struct LinkTable {
     /// Records a link's end; its handle may be reused.
     mutating func ended(_ event: HCIDisconnectionComplete) {
         others[event.handle] = nil
-        ours.removeValue(forKey: event.handle)?.object?.endReason = event.reason
+        ours.removeValue(forKey: event.handle)?.link.object?.endReason = event.reason
     }
 }

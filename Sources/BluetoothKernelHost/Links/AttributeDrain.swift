@@ -73,21 +73,11 @@ final class AttributeDrain: ChannelReceiver {
     func channelEnded(_ reason: BluetoothError) { settle() }
 
     private func note(_ pdu: RawSpan) {
-        guard let opcode = ATTOpcode(of: pdu) else { return }
-        switch opcode {
-        case .handleValueConfirmation: outstanding.isConfirmationDue = false
-        // The connection has ended, so no subscriber received it.
-        case .handleValueIndication: outstanding.isPeerWaiting = true
-        default:
-            // Other responses are strays, as on an open bearer.
-            let isError = opcode == .errorResponse
-            if isError
-                ? ATTOpcode(of: pdu.extracting(droppingFirst: 1)) == outstanding.request
-                : opcode == outstanding.request?.answer
-            {
-                outstanding.request = nil
-            }
-            if opcode.type == .request { outstanding.isPeerWaiting = true }
+        outstanding.receive(pdu)
+        switch ATTOpcode(of: pdu)?.type {
+        // The connection has ended, so no subscriber received an indication.
+        case .request, .indication: outstanding.isPeerWaiting = true
+        default: break
         }
     }
 
@@ -108,7 +98,7 @@ final class AttributeDrain: ChannelReceiver {
         case .sent:
             outstanding.isCancellationDue = false
             outstanding.request = .executeWriteRequest
-        case .wouldBlock: channel.notifyWhenWritable()
+        case .wouldBlock, .held: channel.notifyWhenWritable()
         case .failed: spend()
         }
     }

@@ -37,24 +37,29 @@ final class ChannelLife {
     private let loop: EventLoop
     private let peer: BluetoothAddress
     private let channel: L2CAPChannel
+    private let isAttributeChannel: Bool
     /// Nil if no adapter made the channel, and after the end.
     private var adapter: LoopBound<LingeringLinks>?
     /// The stream of the adapter's pairings; nil without an adapter, and after the end.
     private var pairings: PairingStream?
     private var phase: Phase
-    private var receiver: (any ChannelReceiver)?
+    private(set) var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
     private(set) var trace: ChannelTrace?
+    /// What the peer owes on an attribute channel.
+    private var outstanding = OutstandingTransactions()
     /// The request for the link of an attribute channel.
     private var request: LinkRequest?
     /// Whether a link of this program's to the peer may be about to end.
     private var followsOwnLink = false
     /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
-    /// The channel that has this.
-    private weak var owner: KernelChannel?
     /// The attribute channel's link, while it is followed.
     private weak var link: KernelLink?
+    /// Whether the controller has reported that the link is encrypted.
+    private var isEncrypted = false
+    /// Whether there was a pairing on the link, or an attempt.
+    var hasPaired = false
 
     /// A channel that is being opened from this side.
     init(
@@ -65,6 +70,7 @@ final class ChannelLife {
         (adapter, pairings) = (LoopBound(links, on: loop), links.pairings)
         phase = .connecting(request, recorder)
         channel = request.channel
+        isAttributeChannel = channel == .attribute
         guard isAttributeChannel else { return }
         self.request = request
         followsOwnLink = links.beginLink(to: peer)
@@ -81,6 +87,7 @@ final class ChannelLife {
         adapter = links.map { LoopBound($0, on: loop) }
         phase = .open
         self.channel = channel
+        isAttributeChannel = channel == .attribute
     }
 
     deinit {
@@ -89,10 +96,8 @@ final class ChannelLife {
 
     private var links: LingeringLinks? { adapter?.value }
 
-    private var isAttributeChannel: Bool { channel == .attribute }
-
     /// The peer's address at the beginning of the link, and the present one.
-    private var addresses: [BluetoothAddress] { [peer, socket?.peer ?? peer] }
+    var addresses: [BluetoothAddress] { [peer, socket?.peer ?? peer] }
 
     /// Sets the receiver of an open channel, and the recorder of its link.
     func begin(_ receiver: any ChannelReceiver, _ recorder: AdapterTrace?, isCentral: Bool) {
@@ -120,10 +125,24 @@ final class ChannelLife {
     @discardableResult
     private func passPacket() -> Bool {
         guard let socket, let receiver else { return false }
-        return socket.receive { packet in
+        let outcome = socket.receive { packet in
             trace?.received(packet)
+            if !outstanding.isEmpty { outstanding.receive(packet) }
             receiver.receive(packet)
-        } == .packet
+        }
+        if case .securing(let raise) = phase, outstanding.isEmpty { report(raise.peerOwesNothing()) }
+        return outcome == .packet
+    }
+
+    /// Returns whether a packet has to wait until this side has raised the security: any but an answer.
+    func holds(_ packet: RawSpan) -> Bool {
+        guard case .securing(let raise) = phase, let opcode = ATTOpcode(of: packet) else { return false }
+        return raise.holds(opcode)
+    }
+
+    /// Records a packet that the socket has accepted.
+    func didSend(_ packet: RawSpan) {
+        if isAttributeChannel, let opcode = ATTOpcode(of: packet) { outstanding.sent(opcode) }
     }
 
     /// Returns whether the channel can be used.
@@ -131,7 +150,7 @@ final class ChannelLife {
         switch phase {
         case .connecting(_, let recorder):
             phase = .open
-            keepLink()
+            isOpen()
             beginRecord(recorder, isCentral: true)
         case .securing(let raise):
             let (isUsable, event) = raise.socketIsWritable()
@@ -186,7 +205,6 @@ final class ChannelLife {
     private func end() {
         switch phase {
         case .connecting, .draining, .over: break
-        // Nothing else tells that a pairing ends with its link.
         case .open, .securing, .encrypting, .ended: endPairing()
         }
         let links = links
@@ -195,8 +213,7 @@ final class ChannelLife {
     }
 
     private func endPairing() {
-        guard isAttributeChannel, let pairings else { return }
-        for address in addresses { pairings.ends(address) }
+        if isAttributeChannel { pairings?.unfollow(self) }
     }
 
     /// Whether the channel is open.
@@ -224,7 +241,7 @@ final class ChannelLife {
         }
         let isLate = error == .notEncrypted
         var own = isLate ? .notEncrypted(peer) : link.map { explained($0.reasonOfEnd(peer, error)) } ?? reason(error)
-        if isAttributeChannel, let pairings { own = pairings.explained(own, addresses) }
+        if isAttributeChannel, let pairings { own = pairings.explained(own, of: self) }
         // Another program's link lasts for two seconds after its last socket, and nothing tells of it.
         let isLocal = own.code == .disconnected && own.disconnectReason == .localHost
         if case .open = phase, isLocal, request?.isAnswered == false {
@@ -265,15 +282,15 @@ final class ChannelLife {
 
     // MARK: The link
 
-    /// Sets the socket, and the channel.
-    func begin(_ socket: any L2CAPSocket, of owner: KernelChannel) {
-        (self.socket, self.owner) = (socket, owner)
-        keepLink()
+    /// Sets the socket.
+    func begin(_ socket: any L2CAPSocket) {
+        self.socket = socket
+        if case .open = phase { isOpen() }
     }
 
-    /// Registers an open connection-oriented channel, which keeps its link; an unanswered attempt has none to keep.
-    private func keepLink() {
-        if case .open = phase, !isAttributeChannel { links?.channelOpened(self) }
+    /// Registers an open channel: an attribute channel for the pairings on its link, others since they keep the link.
+    private func isOpen() {
+        if isAttributeChannel { pairings?.follow(self) } else { links?.channelOpened(self) }
     }
 
     /// The peer of a link that the channel keeps: nil after its end.
@@ -291,6 +308,9 @@ final class ChannelLife {
 
     // MARK: Encryption
 
+    /// The raising of the link's security.
+    var raise: SecurityRaise? { if case .securing(let raise) = phase { raise } else { nil } }
+
     /// Raises the link's security, or ends that before it begins; returns the event, if one is due at once.
     func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
         guard isInUse, let socket else { return nil }
@@ -299,36 +319,40 @@ final class ChannelLife {
             return nil
         }
         let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
-        let isBegun = isBegun && link?.isEncrypted != true
+        let isBegun = isBegun && !isEncrypted
         let raise = SecurityRaise(to: level, isBegun: isBegun, over: socket, timer, on: loop)
         phase = .securing(raise)
-        pairings?.begins(raise)
-        let event = raise.begin()
+        let event = raise.begin(owed: !outstanding.isEmpty)
         checkEnd(event)
         return event
     }
 
     private func securityTimerFired() {
-        if case .securing(let raise) = phase { report(raise.timerFired()) }
+        if case .securing(let raise) = phase { report(raise.timerFired(owed: !outstanding.isEmpty)) }
     }
 
     /// Handles the controller's report that the link is encrypted, which may precede the kernel's own.
     func linkIsEncrypted() {
-        link?.isEncrypted = true
-        if case .securing(let raise) = phase { report(raise.linkIsEncrypted()) }
+        isEncrypted = true
+        if case .securing(let raise) = phase {
+            report(raise.linkIsEncrypted(owed: !outstanding.isEmpty))
+            // The end of the raise has the security.
+            if raise.isUnderWay { return }
+        }
         report(.encrypted(nil))
     }
 
     private func report(_ event: SecurityEvent?) {
         guard let event else { return }
         checkEnd(event)
-        if let owner { pairings?.report(.security(event, owner)) }
+        pairings?.report(.security(event), of: [self])
     }
 
     private func checkEnd(_ event: SecurityEvent?) {
         switch event {
         case nil, .began, .encrypted(nil): break
         case .encrypted:
+            if case .securing(let raise) = phase, raise.hasHeld { socket?.notifyWhenWritable() }
             phase = .open
             pairings?.ends(socket?.peer ?? peer)
         case .refused: raiseIsOff()

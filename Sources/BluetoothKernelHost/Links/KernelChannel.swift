@@ -14,7 +14,7 @@ package final class KernelChannel: HostChannel {
     init(_ socket: any L2CAPSocket, _ life: ChannelLife, isRecorded: Bool, on loop: EventLoop) {
         (self.socket, self.isRecorded) = (socket, isRecorded)
         self.life = LoopBound(life, on: loop)
-        life.begin(socket, of: self)
+        life.begin(socket)
     }
 
     /// Creates a channel over a connected socket.
@@ -62,13 +62,15 @@ package final class KernelChannel: HostChannel {
     // MARK: Packets
 
     package func send(_ packet: RawSpan) -> ChannelSend {
+        let life = life.value
+        if life.holds(packet) { return .held }
         switch socket.send(packet) {
         case .sent:
-            if isRecorded { life.value.trace?.sent(packet) }
+            if isRecorded { life.trace?.sent(packet) }
+            life.didSend(packet)
             return .sent
         case .wouldBlock: return .wouldBlock
         case .failed(let error):
-            let life = life.value
             if error.number == .notConnected, life.waitsForEncryption() { return .wouldBlock }
             life.sendFailed(error)
             return .failed(ChannelFailure(error))

@@ -192,7 +192,9 @@ extension Connection {
     public nonisolated(nonsending) func pair(
         to level: SecurityLevel = .medium, timeout: Duration? = .seconds(60)
     ) async throws(BluetoothError) -> PairingOutcome {
-        try await core { (link) async throws(BluetoothError) in try await link.pair(to: level, timeout: timeout) }
+        try await core { (link) async throws(BluetoothError) in
+            try await link.protection.pair(link, to: level, timeout: timeout)
+        }
     }
 
     /// Pairs with out-of-band data of the peer, which authenticates it without a question (LE Secure Connections).

@@ -50,7 +50,7 @@ struct ChannelWriter {
             }
             switch write.sendNext(limit: longest, to: channel) {
             case .sent: mayLackCredits = true
-            case .wouldBlock: return waitForRoom(channel)
+            case .wouldBlock, .held: return waitForRoom(channel)
             case .failed(let error):
                 // The end is reported as an event, after what has arrived before. Without one, the host reports when
                 // the channel is writable again. A failure even then, or because of the length, fails this call alone.

@@ -183,7 +183,7 @@ final class Link {
         log.debug("link up", metadata: ["peer": "\(peer)"])
         state = .up(ATTBearer(channel, of: self), nil)
         adapter?.registry.add(self)
-        pairings?.resolveHeldQuestions(for: addresses)
+        pairings?.resolveHeldQuestions(on: self)
         if adapter != nil { bondedPeer.awaitClient(self) }
     }
 
@@ -314,6 +314,9 @@ final class Link {
         return bondedPeerIfAny?.provenIdentity ?? (proves(hostIdentity) ? hostIdentity : peer)
     }
 
+    /// The peer's addresses in pairing questions.
+    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: identity) }
+
     /// The host's present address of the peer: after pairing the identity that the peer claims.
     var hostIdentity: BluetoothAddress {
         switch state {
@@ -382,4 +385,15 @@ final class Link {
             if !isSpared, isConnected { adapter?.registry.linkStalled(peer) }
         }
     }
+}
+
+/// The receiver of a link's attribute channel, which does not retain the link: releasing its last handle ends it.
+final class LinkReceiver: ChannelReceiver {
+    private(set) weak var link: Link?
+
+    init(_ link: Link) { self.link = link }
+
+    func receive(_ packet: RawSpan) { link?.receive(packet) }
+    func channelIsWritable() { link?.channelIsWritable() }
+    func channelEnded(_ reason: BluetoothError) { link?.channelEnded(reason) }
 }

@@ -23,6 +23,9 @@ final class LinkRegistry {
         links.last { ($0.peer == peer || $0.identity == peer) && !$0.hasChannelEnded }?.connection
     }
 
+    /// Whether there is no link, nor an attempt to make one.
+    var isEmpty: Bool { links.isEmpty && attempts == 0 }
+
     func add(_ link: Link) {
         links.append(link)
         health.ownLinkCount = links.count
@@ -37,29 +40,6 @@ final class LinkRegistry {
 
     /// A device has not responded in time, or its link accepts no data: the controller may be the reason.
     func linkStalled(_ peer: BluetoothAddress) { health.linkStalled(peer) }
-}
-
-// What the adapter's pairings ask of its links.
-extension LinkRegistry {
-    /// Whether there is no link, nor an attempt to make one.
-    var isEmpty: Bool { links.isEmpty && attempts == 0 }
-
-    /// The links to a device, under any of the addresses that the host has, or had, for it.
-    func links(to peer: BluetoothAddress, _ privateAddress: BluetoothAddress? = nil) -> [Link] {
-        all.filter { $0.peer == peer || $0.hostIdentity == peer || $0.hostIdentity == privateAddress }
-    }
-
-    /// The link to a device of which the host reports a step of pairing: the newest, since an earlier one remains until
-    /// the reason of its end is known. Of a device that claims another's identity, the one that pairs.
-    func link(to peer: BluetoothAddress) -> Link? {
-        let links = links(to: peer)
-        guard links.count > 1 else { return links.first }
-        return links.last { $0.hasPaired } ?? links.last { $0.peer == peer }
-            ?? links.last
-    }
-
-    /// The link with this attribute channel.
-    func link(of channel: any HostChannel) -> Link? { links.last { $0.attributeChannel === channel } }
 }
 
 /// The services of the adapter that links use.

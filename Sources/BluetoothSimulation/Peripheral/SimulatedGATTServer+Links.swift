@@ -107,7 +107,7 @@ extension SimulatedGATTServer.State {
                     indications.append((indication, ended.failure))
                 }
             // A simulated device has no time limits and no back-pressure.
-            case .began, .clientChanged, .setTimer, .setReading, .quiet, .close: break
+            case .began, .clientChanged, .setTimer, .setReading, .close: break
             }
         }
         return indications

@@ -8,7 +8,7 @@ import BluetoothGATT
 /// The owner of a bearer's core, with a scripted channel.
 final class CoreFixture {
     /// The channel's result for a packet.
-    enum Socket { case takes, isFull }
+    enum Socket { case takes, takesAnswers, isFull }
 
     var core: ATTBearerCore
     var database: AttributeDatabase
@@ -44,7 +44,6 @@ final class CoreFixture {
             case .clientChanged: steps.append("client changed")
             case .setTimer(let timer, let isOn): steps.append("\(timer) timer \(isOn ? "on" : "off")")
             case .setReading(let isOn): steps.append("reading \(isOn ? "on" : "off")")
-            case .quiet: steps.append("quiet")
             case .close(let failure):
                 steps.append("close")
                 _ = core.close(failure)
@@ -64,7 +63,10 @@ final class CoreFixture {
     private func send() {
         let pdu = writer.bytes.hexadecimal
         switch channel {
-        case .takes:
+        case .takesAnswers where ![.response, .confirmation].contains(ATTOpcode(writer.bytes[0]).type):
+            steps.append("held")
+            core.channelHolds()
+        case .takes, .takesAnswers:
             sent.append(pdu)
             steps.append(pdu)
             core.didSend()

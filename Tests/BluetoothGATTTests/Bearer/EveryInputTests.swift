@@ -7,13 +7,13 @@ import BluetoothGATT
     enum State: CaseIterable { case ready, full, ended, closed }
 
     /// The transactions at the beginning of the state.
-    enum Work: CaseIterable { case nothing, ours, peers, quiesced }
+    enum Work: CaseIterable { case nothing, ours, peers, held }
 
     enum Input: CaseIterable {
         case writable, full, channelEnded, read, command, commandAtOnce, notify, indicate, answer, unexpectedResponse
         case unexpectedResponses, malformedAnswer, confirmation, peersValue, peersIndication, peersRequest,
             peersDynamicRequest, peersCommand
-        case programAnswer, giveUp, serviceChanged, quiesce, resume, late, close
+        case programAnswer, giveUp, serviceChanged, held, late, close
     }
 
     @Test("the following state, one end for each operation, and no step after the end", arguments: State.allCases)
@@ -49,7 +49,7 @@ import BluetoothGATT
             fixture.read(0x0003, "under way")
             fixture.indicate("01", "under way")
         case .peers: fixture.receive("0A 4000")
-        case .quiesced: fixture.core.quiesce()
+        case .held: fixture.core.channelHolds()
         }
         fixture.run()
         return fixture
@@ -84,7 +84,7 @@ import BluetoothGATT
         case .channelEnded, .late, .close: return .ended
         // Too many count only while a request is outstanding. When the channel accepts packets, one of the new ones is
         // sent.
-        case .unexpectedResponses where work == .ours || (state == .ready && work != .quiesced): return .ended
+        case .unexpectedResponses where work == .ours || (state == .ready && work != .held): return .ended
         case .writable: return .ready
         case .full where state == .ready: return .full
         default: break
@@ -119,8 +119,7 @@ import BluetoothGATT
         case .programAnswer: fixture.answer([1])
         case .giveUp: fixture.giveUp()
         case .serviceChanged: fixture.change(1, 3)
-        case .quiesce: fixture.core.quiesce()
-        case .resume: fixture.core.resume()
+        case .held: fixture.core.channelHolds()
         case .late: fixture.timeOut()
         case .close: _ = fixture.core.close()
         }

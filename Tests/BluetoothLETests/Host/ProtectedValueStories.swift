@@ -263,7 +263,7 @@ import Testing
             #expect(connection.peerSubscriptionsNow.isEmpty)
             await served.host.loop.run {
                 guard let channel = served.host.channels.last else { return }
-                served.host.tell(.security(.encrypted(nil), channel))
+                served.host.tell(.security(.encrypted(nil)), of: channel)
             }
             #expect(connection.peerSubscriptionsNow.count == 1)
             await connection.disconnect()

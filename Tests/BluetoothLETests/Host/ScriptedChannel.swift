@@ -50,7 +50,7 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
         guard let level else { return nil }
         let reached = LinkSecurity(level: level, keySize: 16)
         protection = reached
-        host.loop.executeLocally { [self] in host.tell(.security(.encrypted(reached), self)) }
+        host.loop.executeLocally { [self] in host.tell(.security(.encrypted(reached)), of: self) }
         return .began
     }
     func close(

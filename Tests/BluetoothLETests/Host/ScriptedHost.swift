@@ -54,7 +54,10 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
 
     func unplug() { adapterReceiver?.receive(.changed(.init(.removed, adapterInformation))) }
     func plug() { adapterReceiver?.receive(.changed(.init(.added, adapterInformation))) }
-    func tell(_ event: PairingEvent) { pairingReceiver?.receive(event) }
+    func tell(_ event: PairingEvent, of channel: ScriptedChannel? = nil) {
+        let concerned = channels.filter { $0 === channel || !$0.isClosed && $0.peer == event.peer }
+        pairingReceiver?.receive(event, of: concerned.compactMap(\.receiver))
+    }
     func tell(_ event: HostEvent) { receiver?.receive(event) }
 
     func report(_ packet: [UInt8]) throws {
@@ -215,7 +218,7 @@ private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostChan
     func close() {}
 }
 
-private final class ScriptedPairing: HostPairing {
+final class ScriptedPairing: HostPairing {
     private let host: ScriptedHost
 
     init(_ host: ScriptedHost) { self.host = host }
@@ -280,6 +283,17 @@ private final class ScriptedPairing: HostPairing {
         _ data: OutOfBandData?, of peer: BluetoothAddress
     ) -> Promise<SecurityLevel, BluetoothError> { done(.high) }
     func close() {}
+}
+
+extension PairingEvent {
+    /// The device that the event is about.
+    fileprivate var peer: BluetoothAddress? {
+        switch self {
+        case .question(_, let peer), .failed(let peer, _): peer
+        case .keys(let keys, _): keys.identity
+        case .security, .keysForgotten, .linkEnded: nil
+        }
+    }
 }
 
 private final class ScriptedListener: HostChannelListener {

@@ -102,18 +102,6 @@ final class ATTBearer {
             && send()
     }
 
-    /// Starts no more procedures, and notifies the link's protection when no request is in flight.
-    func quiesce() {
-        core.quiesce()
-        flush()
-    }
-
-    /// Resumes the waiting procedures, after encryption or without it.
-    func resume() {
-        core.resume()
-        flush()
-    }
-
     /// Performs the core's steps until there are none or the channel is full.
     func flush() {
         while let step = core.next(into: &writer) { perform(step) }
@@ -130,7 +118,6 @@ final class ATTBearer {
         case .clientChanged: link?.clientChanged()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): channel.setReading(isOn)
-        case .quiet: if let link, !isClosed { link.protection.linkIsQuiet(link) }
         case .close(let failure): close(BluetoothError(failure, peer), failure)
         }
     }
@@ -153,6 +140,7 @@ final class ATTBearer {
         case .wouldBlock:
             core.channelIsFull()
             channel.notifyWhenWritable()
+        case .held: core.channelHolds()
         // The end follows, after what has arrived before.
         case .failed: core.channelEnded()
         }

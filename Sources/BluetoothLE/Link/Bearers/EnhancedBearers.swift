@@ -117,7 +117,7 @@ final class EnhancedBearers {
             until: deadline)
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
-        let channel = try adapter.channels.host.connect(request, LinkReceiver(link, bearer: id))
+        let channel = try adapter.channels.host.connect(request, BearerReceiver(link, id))
         entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
         let loop = link.loop
         do throws(BluetoothError) {
@@ -154,16 +154,16 @@ final class EnhancedBearers {
         let id = makeID()
         entries.append(Entry(id: id, channel: channel, isPeers: true, state: .opening(nil)))
         establish(id, link)
-        return LinkReceiver(link, bearer: id)
+        return BearerReceiver(link, id)
     }
 
     // MARK: Events
 
-    func channelIsWritable(_ id: UInt64, _ link: Link) {
+    fileprivate func channelIsWritable(_ id: UInt64, _ link: Link) {
         if let bearer = self[id] { bearer.channelIsWritable() } else { establish(id, link) }
     }
 
-    func channelEnded(_ id: UInt64, _ reason: BluetoothError, _ link: Link) {
+    fileprivate func channelEnded(_ id: UInt64, _ reason: BluetoothError, _ link: Link) {
         guard let bearer = self[id] else { return end(id, reason) }
         var reason = reason
         // The host may have another address for the peer.
@@ -197,6 +197,20 @@ final class EnhancedBearers {
     /// Closes all bearers, as the link has ended.
     func end(_ reason: BluetoothError) {
         for entry in entries { end(entry.id, reason) }
+    }
+}
+
+/// The receiver of an enhanced bearer's channel, which does not retain the link.
+private final class BearerReceiver: ChannelReceiver {
+    private weak var link: Link?
+    private let id: UInt64
+
+    init(_ link: Link, _ id: UInt64) { (self.link, self.id) = (link, id) }
+
+    func receive(_ packet: RawSpan) { link?.enhancedBearers[id]?.receive(packet) }
+    func channelIsWritable() { if let link { link.enhancedBearers.channelIsWritable(id, link) } }
+    func channelEnded(_ reason: BluetoothError) {
+        if let link { link.enhancedBearers.channelEnded(id, reason, link) }
     }
 }
 

@@ -86,7 +86,37 @@ extension Bond: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
+extension Bond {
+    /// Whether the bond has this very key, such as after the restart of a program that shares the store.
+    func contains(_ key: LongTermKey) -> Bool {
+        longTermKeys.contains { $0.value == key.value && $0.isCentral == key.isCentral }
+    }
+
+    /// The level to ask for, so that the host uses the key: above that of the key it would pair, and below it, it reports
+    /// the lower one. It may report `SecurityLevel.fips` as the level below.
+    var linkLevel: SecurityLevel { min(level, .high) }
+
+    /// The key that encrypts links in a role.
+    func longTermKey(isCentral: Bool) -> LongTermKey? {
+        longTermKeys.first { $0.kind.isSecureConnections || $0.isCentral == isCentral }
+    }
+
+    /// Whether the bond's key may have given a link its security; as the central, a host may report the level that was
+    /// asked for.
+    func mayHaveEncrypted(_ security: LinkSecurity, isCentral: Bool) -> Bool {
+        guard let key = longTermKey(isCentral: isCentral) else { return false }
+        return security.keySize >= key.encryptionSize && (isCentral || security.level >= linkLevel)
+    }
+
+    func encryptionKeySize(inRole isCentral: Bool) -> Int? {
+        longTermKey(isCentral: isCentral)?.encryptionSize
+    }
+}
+
 extension LongTermKey.Kind {
+    /// Whether LE Secure Connections made the key, for both roles.
+    var isSecureConnections: Bool { [.unauthenticated, .authenticated, .debug].contains(self) }
+
     /// Whether the pairing was protected against an attacker in the middle.
     var isAuthenticated: Bool { self == .authenticated || self == .authenticatedLegacy }
 }

@@ -5,11 +5,19 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// The bonds of one adapter: loads their keys into the host, adds the keys from pairing and persists every change.
-// Holds more than ten variables: the bonds, their state in the host and their followers change together.
+/// The bonds of one adapter: reads them from the store, loads their keys into the host, and writes every change, one after
+/// the other. Of several pending changes of one bond, only the last is written.
+// Holds more than ten variables: the bonds, their state in the store and in the host, and their followers change together.
 //
 // Confined to the event loop, with the adapter.
 final class BondManager: AdapterStore {
+    /// A pending write of the present bond with a device, or of its removal.
+    private struct Write {
+        /// Whether the bond is written only if the store has an earlier version of it.
+        var isUpdate = true
+        var waiters = WaiterList<Void, BluetoothError>()
+    }
+
     private let mark: ComponentCount.Mark
     let log: Logger
     let limit: BondLimit
@@ -17,16 +25,30 @@ final class BondManager: AdapterStore {
     let loop: EventLoop
     private let identities: LocalIdentities
     /// Nil where bonds are not stored.
-    let writer: BondWriter?
+    private let store: (any BondStore)?
+    /// The adapter whose bonds are stored.
+    private var adapter = BluetoothAddress.zero
     private var known: [BluetoothAddress: Bond] = [:]
-    private var refusals = PairingRefusals()
-    /// The callers that wait until the bonds are read, and the error of the last attempt.
-    private var reading = (waiters: WaiterList<Void, BluetoothError>(), failure: BluetoothError?.none)
+    /// The bonded devices whose keys the host has lost, until the next connect.
+    private var lostKeys: Set<BluetoothAddress> = []
+    /// The devices whose keys in the host are of pairings with other programs, until the bonds are read again.
+    private var foreign: Set<BluetoothAddress> = []
+    private var writes: [BluetoothAddress: Write] = [:]
+    /// The devices whose present bond could not be written.
+    private var unsaved: Set<BluetoothAddress> = []
+    /// The task that writes and reads, until nothing is due.
+    private var task: Task<Void, Never>?
+    /// Whether the bonds are to be read again, after the writes that are due; the callers that wait for that, and the error
+    /// of the last attempt.
+    private var reading = (isDue: false, waiters: WaiterList<Void, BluetoothError>(), failure: BluetoothError?.none)
+    /// The number of readings under way, the devices whose bonds have changed here meanwhile, and the one whose bond is
+    /// being written.
+    private var readings = (count: 0, changed: Set<BluetoothAddress>(), writing: BluetoothAddress?.none)
     private var changes = Broadcaster<BondChange>()
     /// The adapter's links and the devices in range, while the session lasts.
     private var session: (links: LinkRegistry, devices: DeviceIdentities)?
     /// Whether another program may have replaced a bond in the store.
-    private var mayBeOutdated: Bool { !refusals.foreign.isEmpty }
+    private var mayBeOutdated: Bool { !foreign.isEmpty }
 
     init(
         _ store: (any BondStore)?, limit: BondLimit = BondLimit(), _ host: any HostPairing, on loop: EventLoop,
@@ -37,7 +59,7 @@ final class BondManager: AdapterStore {
         (self.host, self.loop) = (host, loop)
         self.log = log
         identities = LocalIdentities(store, log: log)
-        writer = store.map { BondWriter($0, on: loop, log: log) }
+        self.store = store
     }
 
     /// Begins with the session's links and devices, and hands the present resolving keys to the latter.
@@ -52,9 +74,12 @@ final class BondManager: AdapterStore {
 
     // MARK: Loading
 
+    /// Whether bonds are stored.
+    var isStoring: Bool { store != nil }
+
     /// The state of the keys in the host.
     var status: BondStatus {
-        guard writer != nil else { return .disabled }
+        guard isStoring else { return .disabled }
         return switch host.keyStatus {
         case .others: .daemon
         case .notPermitted: .notPermitted
@@ -67,19 +92,30 @@ final class BondManager: AdapterStore {
     ///
     /// The adapter remains usable if that fails; ``status`` reports the reason.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
-        guard let writer else { return }
-        writer.adapter = information.address
+        adapter = information.address
         await read()
     }
 
     private nonisolated(nonsending) func read() async {
-        guard let writer else { return }
-        let (former, doubtful) = (known, refusals.foreign)
+        guard let store else { return }
+        let (former, doubtful, adapter) = (known, foreign, adapter)
+        readings.count += 1
+        readings.changed.formUnion(writes.keys)
+        if let writing = readings.writing { readings.changed.insert(writing) }
+        defer {
+            readings.count -= 1
+            if readings.count == 0 { readings.changed = [] }
+        }
         do throws(BluetoothError) {
-            guard let (bonds, own) = try await writer.read() else { return }
-            known = Dictionary((bonds + own.compactMap { known[$0] }).map { ($0.identity, $0) }) { $1 }
+            let bonds = try await store.bonds(of: adapter)
+            // The adapter may have been replaced meanwhile.
+            guard self.adapter == adapter else { return }
+            // The store may not have these as they are here yet.
+            let own = readings.changed.union(unsaved)
+            let read = bonds.filter { !own.contains($0.identity) } + own.compactMap { known[$0] }
+            known = Dictionary(read.map { ($0.identity, $0) }) { $1 }
             reading.failure = nil
-            refusals.foreign.subtract(doubtful)
+            foreign.subtract(doubtful)
             for identity in former.keys where known[identity] == nil { changes.send(.init(.removed(identity))) }
             // What the host was given meanwhile is older.
             let isChanged = known.mapValues(\.longTermKeys) != former.mapValues(\.longTermKeys)
@@ -94,9 +130,9 @@ final class BondManager: AdapterStore {
 
     /// Reads the bonds again without waiting: another program may have changed one.
     private func readAgain(about identity: BluetoothAddress? = nil) {
-        guard let writer else { return }
-        if let identity, known[identity] != nil { refusals.foreign.insert(identity) }
-        writer.readAgain()
+        guard isStoring else { return }
+        if let identity, known[identity] != nil { foreign.insert(identity) }
+        reading.isDue = true
         beginWriting()
     }
 
@@ -109,7 +145,7 @@ final class BondManager: AdapterStore {
 
     /// Loads the keys into the host, in place of those that it has.
     nonisolated(nonsending) func load() async {
-        if writer != nil {
+        if isStoring {
             try? await host.loadKeys(evenIfEmpty: false).value(.init("load keys"), timeout: nil, on: loop)
         }
     }
@@ -118,7 +154,7 @@ final class BondManager: AdapterStore {
     nonisolated(nonsending) func prepareLink(
         to identity: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
-        if writer != nil, known[identity] != nil || mayBeOutdated || reading.failure != nil {
+        if isStoring, known[identity] != nil || mayBeOutdated || reading.failure != nil {
             let call = reading.waiters.makePromise()
             readAgain()
             try await call.value(operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
@@ -129,7 +165,7 @@ final class BondManager: AdapterStore {
     /// The keys of all bonds: the bonds in use first, then the newest, since their devices are the likeliest to
     /// connect.
     var keys: [PeerKeys]? {
-        if writer == nil { return nil }
+        if !isStoring { return nil }
         return known.values.sorted { ($0.isInUse ? 1 : 0, $0.time) > ($1.isInUse ? 1 : 0, $1.time) }
             .map {
                 PeerKeys(
@@ -142,103 +178,22 @@ final class BondManager: AdapterStore {
         session?.devices.setKeys(known.values.sorted { $0.identity < $1.identity }.compactMap(\.irk))
     }
 
-    // MARK: Keys from pairing
-
-    /// Creates or updates the bond for a key from pairing, with the other keys of that pairing.
-    ///
-    /// - Parameter isOwn: whether a pairing of this program made the key, whose link may have ended.
-    func addKeys(_ made: PeerKeys, isOwn: Bool) {
-        guard writer != nil, host.keyStatus != .others, let key = made.longTermKeys.first, key.address.isIdentity else {
-            return
-        }
-        let identity = key.address
-        let links = session?.links.links(to: identity, made.privateAddress) ?? []
-        guard !refusals.isRecent(identity, at: loop.now) else { return }
-        let now = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
-        let isSecond = known[identity].map { $0.time + 1 >= now } ?? false
-        let new = NewBondKey(
-            key: key, bond: known[identity], links: links.map(\.paired), isOwn: isOwn, isSecond: isSecond)
-        if let objection = new.objection { return refuse(new, objection, links) }
-        guard makeRoom(for: key) else { return }
-        var bond = known[identity] ?? Bond(identity: identity)
-        let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
-        if isAgain { notice("the bond with the device is replaced", of: identity) }
-        bond.add(key)
-        bond.time = now
-        bond.identityResolvingKey = made.identityResolvingKey ?? bond.identityResolvingKey
-        let resolvesOthers = bond.identityResolvingKey != known[identity]?.identityResolvingKey
-        known[identity] = bond
-        refusals.foreign.remove(identity)
-        log.debug("bonded: \(bond)")
-        write(identity, isUpdate: false)
-        if resolvesOthers { keysChanged() }
-        for link in links { link.bonded(by: key, isAgain: isAgain) }
-    }
-
-    /// Refuses a key: the host gets the stored keys back, and the link of the pairing ends.
-    private func refuse(_ new: NewBondKey, _ objection: NewBondKey.Objection, _ links: [Link]) {
-        let identity = new.key.address
-        guard case .failure(let failure) = objection else {
-            refusals.foreign.insert(identity)
-            return log.debug("a key from another program's pairing is not stored", metadata: ["peer": "\(identity)"])
-        }
-        // Legacy pairing reports a second key, which the host deletes as well.
-        refusals.refused(identity, at: loop.now)
-        host.loadKeys(evenIfEmpty: true)
-        if new.bond == nil {
-            notice("a key from pairing is not stored: \(failure.sentence)", of: identity)
-        } else {
-            reportRefusal(of: identity, failure)
-        }
-        for link in links where failure != .identityClaimed || !new.proves(link.peer) {
-            link.endLink(failure, refusing: new.key)
-        }
-    }
-
-    /// Reports that a pairing was refused which would have replaced the bond with a device.
-    func reportRefusal(of identity: BluetoothAddress, _ failure: PairingFailure) {
-        var error = BluetoothError.pairing(.init("replace the bond", peer: identity), failure)
-        error.remedy =
-            "If the device was reset, first remove its bond, then pair again: ble bonds remove \(identity.digits)"
-        notice(
-            "a pairing that would replace a bond is refused: \(failure.sentence) \(error.remedy ?? "")", of: identity)
-        changes.send(.init(.notReplaced(identity, error)), reserving: Self.roomForRefusals)
-    }
-
-    /// Writes a notice about a device, as far as the limit of notices permits.
-    func notice(_ text: String, of peer: BluetoothAddress) {
-        let (isWritten, omitted) = refusals.nextNotice(at: loop.now)
-        guard isWritten else { return }
-        log.notice(
-            "\(text)\(omitted > 0 ? " (\(omitted) notices about other pairings are omitted)" : "")",
-            metadata: ["peer": "\(peer)"])
-    }
-
-    /// Handles a key that is not to be stored: it is removed from the host, and protects its link alone. It has replaced
-    /// the stored key of a bonded device in the host, which is no way to replace a bond.
-    func keyIsNotBonded(of peer: BluetoothAddress) {
-        guard known[peer] != nil else {
-            host.removeKeys(of: peer, disconnect: false)
-            return
-        }
-        host.loadKeys(evenIfEmpty: true)
-        reportRefusal(of: peer, .keyMissing)
-        for link in session?.links.links(to: peer) ?? [] where link.hasPaired {
-            link.endLink(.keyMissing, refusing: nil)
-        }
-    }
+    // MARK: Keys in the host
 
     /// Records that the host has lost the key of a bond, or has another one, and gives it the stored keys again.
     func hostLacksKey(of identity: BluetoothAddress) {
-        refusals.lostKeys.insert(identity)
+        lostKeys.insert(identity)
         host.loadKeys(evenIfEmpty: true)
     }
 
+    /// Records that another program's pairing has made a key for a device, which may be in the store by now.
+    func isMadeElsewhere(_ identity: BluetoothAddress) { foreign.insert(identity) }
+
     /// Whether the host may have another program's key for a bonded device, until the bonds are read again.
-    func isDoubtful(_ identity: BluetoothAddress) -> Bool { refusals.foreign.contains(identity) }
+    func isDoubtful(_ identity: BluetoothAddress) -> Bool { foreign.contains(identity) }
 
     /// Whether the host had lost the key of a bond since the last call.
-    func takeLostKey(of identity: BluetoothAddress) -> Bool { refusals.lostKeys.remove(identity) != nil }
+    func takeLostKey(of identity: BluetoothAddress) -> Bool { lostKeys.remove(identity) != nil }
 
     // MARK: Asking and changing
 
@@ -268,7 +223,7 @@ final class BondManager: AdapterStore {
         case _ where bond == nil:
             guard let failure = reading.failure, !failure.isOfAnotherUsersFile else { return nil }
             error = failure
-        case _ where writer == nil, .loaded: return bond
+        case _ where !isStoring, .loaded: return bond
         case .failed(let failure): error = failure
         case .notPermitted:
             error = BluetoothError(
@@ -285,6 +240,31 @@ final class BondManager: AdapterStore {
         error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut
         throw error.about(operation)
     }
+
+    /// Stores the bond that a pairing has made or changed.
+    func add(_ bond: Bond) {
+        let former = known.updateValue(bond, forKey: bond.identity)
+        foreign.remove(bond.identity)
+        log.debug("bonded: \(bond)")
+        write(bond.identity, isUpdate: false)
+        if bond.identityResolvingKey != former?.identityResolvingKey { keysChanged() }
+    }
+
+    /// Removes a bond in favour of the one with another device.
+    func displace(_ bond: Bond, by identity: BluetoothAddress) {
+        log.notice("a bond is replaced", metadata: ["peer": "\(bond.identity)", "for": "\(identity)"])
+        drop(bond.identity, .displaced(bond.identity, by: identity))
+        removeKeys(of: bond.identity)
+        write(bond.identity, isUpdate: false)
+    }
+
+    /// The bond that a new one would replace, at the limit; nil if none can be.
+    func displaced(forAuthenticated isAuthenticated: Bool) -> Bond? {
+        limit.displaced(from: known.values, forAuthenticated: isAuthenticated, isConnected: isConnected)
+    }
+
+    /// Whether a further bond would exceed the limit.
+    var isFull: Bool { isStoring && known.count >= limit.count }
 
     /// Stores a device's state as a client; does nothing without a bond.
     func setClient(_ client: GATTClientRecord, of identity: BluetoothAddress) {
@@ -336,7 +316,7 @@ final class BondManager: AdapterStore {
     /// Removes a device's keys from the host, if it has those of this program, and ends its link.
     @discardableResult
     private func removeKeys(of identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
-        guard writer != nil, ![.others, .notPermitted].contains(host.keyStatus) else { return nil }
+        guard isStoring, ![.others, .notPermitted].contains(host.keyStatus) else { return nil }
         return host.removeKeys(of: identity, disconnect: isConnected(identity))
     }
 
@@ -345,46 +325,88 @@ final class BondManager: AdapterStore {
     }
 
     private func drop(_ identity: BluetoothAddress, _ change: BondChange.Kind? = nil) {
-        writer?.drop(identity)
+        unsaved.remove(identity)
         guard known.removeValue(forKey: identity) != nil else { return }
         keysChanged()
         changes.send(.init(change ?? .removed(identity)))
     }
 
+    /// Schedules a write of the present bond with a device, or of its removal, in place of one that is pending.
     private func write(
         _ identity: BluetoothAddress, isUpdate: Bool, _ waiter: Promise<Void, BluetoothError>? = nil
     ) {
-        if let writer {
-            writer.write(known[identity], of: identity, isUpdate: isUpdate, waiter)
-            beginWriting()
-        } else {
+        guard isStoring else {
             waiter?.succeed()
+            return
         }
+        var write = writes[identity] ?? Write()
+        // A bond whose last write failed is not in the store, so an update would not find it.
+        write.isUpdate = write.isUpdate && isUpdate && !unsaved.contains(identity)
+        if let waiter { write.waiters.append(waiter) }
+        writes[identity] = write
+        if readings.count > 0 { readings.changed.insert(identity) }
+        beginWriting()
     }
 
-    /// Begins the task that writes the changes, which retains the bonds until the last.
+    /// Begins the task that writes the changes and reads again, which retains the bonds until nothing is due.
     private func beginWriting() {
-        guard let writer, writer.task == nil else { return }
-        let own = LoopBound((manager: self, writer: writer), on: loop)
-        writer.task = Task(executorPreference: loop) { await own.value.manager.writeAll(own.value.writer) }
+        guard let store, task == nil else { return }
+        let own = LoopBound(self, on: loop)
+        task = Task(executorPreference: loop) { await own.value.writeAll(to: store) }
     }
 
-    private nonisolated(nonsending) func writeAll(_ writer: BondWriter) async {
-        while let step = await writer.next() {
-            switch step {
-            case .stored(let bond): changes.send(.init(.stored(bond)))
-            case .notStored(let bond, let error): changes.send(.init(.notStored(bond, error)))
-            case .isGone(let identity): drop(identity)
-            case .read:
+    private nonisolated(nonsending) func writeAll(to store: any BondStore) async {
+        while true {
+            if let (identity, write) = writes.popFirst() {
+                readings.writing = identity
+                let result = await self.store(known[identity], of: identity, isUpdate: write.isUpdate, in: store)
+                readings.writing = nil
+                var waiters = write.waiters
+                waiters.resolveAll(result)
+            } else if reading.isDue {
+                reading.isDue = false
                 await read()
                 reading.waiters.succeedAll()
-            case .done: break
+            } else {
+                task = nil
+                return
             }
         }
     }
 
+    /// Writes a bond, or its removal.
+    private nonisolated(nonsending) func store(
+        _ bond: Bond?, of identity: BluetoothAddress, isUpdate: Bool, in store: any BondStore
+    ) async -> Result<Void, BluetoothError> {
+        do throws(BluetoothError) {
+            guard let bond else {
+                try await store.removeBond(with: identity, of: adapter)
+                return .success(())
+            }
+            if !isUpdate {
+                try await store.save(bond, of: adapter)
+            } else if try await !store.update(bond, of: adapter) {
+                log.debug("another program has removed the bond with \(identity.digits)")
+                if writes[identity]?.isUpdate != false { drop(identity) }
+                return .success(())
+            }
+            unsaved.remove(identity)
+            changes.send(.init(.stored(bond)))
+            return .success(())
+        } catch {
+            guard let bond else {
+                log.warning("\(error)")
+                return .failure(error)
+            }
+            log.warning("the bond with \(identity.digits) could not be stored and ends with this program: \(error)")
+            unsaved.insert(identity)
+            changes.send(.init(.notStored(bond, error)))
+            return .failure(error)
+        }
+    }
+
     /// Waits until all changes are written.
-    nonisolated(nonsending) func flush() async { await writer?.flush() }
+    nonisolated(nonsending) func flush() async { await task?.value }
 
     // MARK: Changes
 
@@ -395,53 +417,16 @@ final class BondManager: AdapterStore {
         changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: owner)
     }
 
+    /// The room that a listener must have left to receive a refusal, which any device in range can cause.
+    private static let roomForRefusals = 128
+
+    /// Reports a refused pairing.
+    func reportRefusal(_ change: BondChange.Kind) { changes.send(.init(change), reserving: Self.roomForRefusals) }
+
     /// Ends everything but the writing.
     func close(_ reason: BluetoothError) {
         session = nil
         changes.finish(reason.code == .cancelled ? nil : reason)
-    }
-
-    // MARK: The limit
-
-    /// The room that a listener must have left to receive a refusal, which any device in range can cause.
-    private static let roomForRefusals = 128
-
-    /// Whether a pairing with a device that is not bonded would find room.
-    func hasRoom(forAuthenticated isAuthenticated: Bool) -> Bool {
-        guard writer != nil, status != .daemon, known.count >= limit.count else { return true }
-        return displaced(forAuthenticated: isAuthenticated) != nil
-    }
-
-    private func displaced(forAuthenticated isAuthenticated: Bool) -> Bond? {
-        limit.displaced(from: known.values, forAuthenticated: isAuthenticated, isConnected: isConnected)
-    }
-
-    /// Makes room for the bond of a new key. Without room, the host deletes the key and the link ends.
-    func makeRoom(for key: LongTermKey) -> Bool {
-        let identity = key.address
-        guard writer != nil, known[identity] == nil, known.count >= limit.count else { return true }
-        if let bond = displaced(forAuthenticated: key.kind.isAuthenticated) {
-            log.notice("a bond is replaced", metadata: ["peer": "\(bond.identity)", "for": "\(identity)"])
-            drop(bond.identity, .displaced(bond.identity, by: identity))
-            removeKeys(of: bond.identity)
-            write(bond.identity, isUpdate: false)
-            return true
-        }
-        // Legacy pairing makes a key for each role.
-        refusals.withoutRoom = refusals.withoutRoom.filter { !$0.value.isResolved }
-        guard refusals.withoutRoom[identity] == nil else { return false }
-        reportRefusal(of: identity)
-        for link in session?.links.all ?? [] where link.identity == identity || link.peer == identity {
-            link.endLink(.bondStoreFull, refusing: nil)
-        }
-        refusals.withoutRoom[identity] = host.removeKeys(of: identity, disconnect: true)
-        return false
-    }
-
-    /// Reports that the limit left no room for the bond with a device.
-    func reportRefusal(of peer: BluetoothAddress) {
-        notice("a pairing is refused: the limit of \(limit.count) bonds is reached", of: peer)
-        changes.send(.init(.refused(peer)), reserving: Self.roomForRefusals)
     }
 
     /// Records, once a day, that a device has reconnected on a link encrypted with its keys; does nothing without a

@@ -6,9 +6,6 @@ import BluetoothSockets
 
 // The security of a link, as requested by its callers.
 extension Link {
-    /// The peer's addresses in pairing questions.
-    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: identity) }
-
     nonisolated(nonsending) func raiseSecurity(
         to level: SecurityLevel, timeout: Duration?
     ) async throws(BluetoothError) -> LinkSecurity {
@@ -38,7 +35,7 @@ extension Link {
         let isNew = try security().level < level && !pairings.hasKey(addresses)
         let outcome: PairingOutcome
         do throws(BluetoothError) {
-            outcome = try await pair(to: level, timeout: timeout, asksNothing: isNew)
+            outcome = try await protection.pair(self, to: level, timeout: timeout, asksNothing: isNew)
         } catch {
             guard error.pairingFailure == .rejected else { throw error }
             var failure = BluetoothError.pairing(operation, .outOfBandDataRejected)
@@ -52,49 +49,6 @@ extension Link {
             throw error
         }
         return outcome
-    }
-
-    /// - Parameter asksNothing: whether this is a pairing although there are no questions.
-    nonisolated(nonsending) func pair(
-        to level: SecurityLevel, timeout: Duration?, asksNothing: Bool = false
-    ) async throws(BluetoothError) -> PairingOutcome {
-        let operation = BluetoothError.Operation("pair", peer: peer)
-        guard level > .low else { throw .invalidArgument(operation, "Pairing requires a level above low.") }
-        let deadline = timeout.map { loop.now.advanced(by: $0) }
-        _ = try bearer(for: operation)
-        guard let pairings else { throw .noRoute(operation) }
-        do {
-            try pairings.checkIsOwn(operation)
-            try await pairings.prepare(operation)
-        } catch {
-            throw error.about(operation)
-        }
-        _ = try bearer(for: operation)
-        if !pairings.hasKey(addresses), !protection.isPairing, protection.changeCount == 0 {
-            // A program that was killed may have left a key, or a pairing, without a bond. A peer whose pairing is broken off
-            // may give no keys in the next one on the same link.
-            let hadFailed = protection.hasFailed
-            await pairings.removeUnstored(identity)
-            guard try security().keySize == 0, protection.hasFailed == hadFailed else {
-                protection.endLink(self, .linkLost)
-                var error = BluetoothError.pairing(operation, .linkLost)
-                error.message =
-                    "The link was ended, since another program had paired on it, and its key is not stored here."
-                throw error
-            }
-        }
-        protection.discardKey()
-        let before = try security().level
-        let result = try await protection.raise(self, to: level, operation, until: deadline)
-        // A device that has this machine's out-of-band data asks nothing either: then there is no earlier key, and the link
-        // was not encrypted before.
-        let hasKey = pairings.hasKey(addresses)
-        guard result.isPaired || asksNothing || (!hasKey && result.security.level > before) else {
-            return PairingOutcome(security: result.security, isBonded: hasKey)
-        }
-        // A slow device distributes its keys late, and the host reports none before.
-        let isBonded = try await protection.keyIsStored(self, operation, within: .seconds(5))
-        return PairingOutcome(security: result.security, isBonded: isBonded)
     }
 
     // MARK: Refused requests

@@ -11,9 +11,8 @@ struct SecurityRaiseResult: Sendable, Equatable {
 
 /// The security of a link: the raise under way, its waiting callers, and the key of the link's last pairing.
 ///
-/// While the host raises a link's security on behalf of this side it sends nothing on the attribute channel and drops
-/// what arrives there, so requests are quiesced first. All callers share one raise. A failed raise costs the link: the
-/// host ends it, or leaves a channel that never sends again.
+/// All callers share one raise. A failed raise costs the link: the host ends it, or leaves a channel that never sends
+/// again.
 ///
 /// Owned by its link, which is passed to each call.
 // Holds more than ten variables: a raise, its callers, and what the pairing that it causes has left.
@@ -23,8 +22,6 @@ final class LinkProtection {
         enum Phase {
             /// The agent is asked whether to pair, and the pairing settings are applied.
             case preparing
-            /// Requests are quiesced.
-            case quiescing
             /// The host is asked.
             case asked
             /// The host encrypts a new link automatically, as requested with the link.
@@ -59,8 +56,6 @@ final class LinkProtection {
     private(set) var changeCount: UInt64 = 0
     /// The failure of the last pairing that the peer began.
     private var lastFailure: PairingFailure?
-    /// Whether a pairing has failed that is not the outcome of a raise.
-    var hasFailed: Bool { lastFailure != nil }
     /// Whether there was a pairing, or an attempt: encryption is no proof then that the peer has the bond's key.
     private(set) var hasPaired = false
     /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.
@@ -71,6 +66,59 @@ final class LinkProtection {
 
     /// Whether there is, or was, a pairing on the link.
     var isPairing: Bool { raise != nil || hasPaired }
+
+    // MARK: Pairing
+
+    /// Pairs, or encrypts with an existing key, and returns whether the devices are bonded.
+    ///
+    /// - Parameter asksNothing: whether this is a pairing although there are no questions.
+    nonisolated(nonsending) func pair(
+        _ link: Link, to level: SecurityLevel, timeout: Duration?, asksNothing: Bool = false
+    ) async throws(BluetoothError) -> PairingOutcome {
+        let operation = BluetoothError.Operation("pair", peer: link.peer)
+        guard level > .low else { throw .invalidArgument(operation, "Pairing requires a level above low.") }
+        let deadline = timeout.map { link.loop.now.advanced(by: $0) }
+        _ = try link.bearer(for: operation)
+        guard let pairings = link.pairings else { throw .noRoute(operation) }
+        do {
+            try pairings.checkIsOwn(operation)
+        } catch {
+            throw error.about(operation)
+        }
+        if !pairings.hasKey(link.addresses), !isPairing, changeCount == 0 {
+            try await removeUnstored(link, pairings, operation)
+        }
+        isKeyStored = nil
+        let before = try link.security().level
+        let result = try await raise(link, to: level, operation, until: deadline)
+        // A device that has this machine's out-of-band data asks nothing either: then there is no earlier key, and the link
+        // was not encrypted before.
+        let hasKey = pairings.hasKey(link.addresses)
+        guard result.isPaired || asksNothing || (!hasKey && result.security.level > before) else {
+            return PairingOutcome(security: result.security, isBonded: hasKey)
+        }
+        // A slow device distributes its keys late, and the host reports none before.
+        let isBonded = try await keyIsStored(link, operation, within: .seconds(5))
+        return PairingOutcome(security: result.security, isBonded: isBonded)
+    }
+
+    /// Removes what a program that was killed may have left: a key, or a pairing, without a bond. A peer whose pairing is
+    /// broken off may give no keys in the next one on the same link.
+    private nonisolated(nonsending) func removeUnstored(
+        _ link: Link, _ pairings: Pairings, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let former = lastFailure
+        await pairings.removeUnstored(link.identity)
+        guard try link.security().keySize == 0, lastFailure == former else {
+            endLink(link, .linkLost)
+            var error = BluetoothError.pairing(operation, .linkLost)
+            error.message =
+                "The link was ended, since another program had paired on it, and its key is not stored here."
+            throw error
+        }
+    }
+
+    // MARK: Raising
 
     /// Raises the security, or joins the raise under way.
     ///
@@ -126,7 +174,7 @@ final class LinkProtection {
         guard raise == nil else { return }
         number &+= 1
         raise = Raise(level: .medium, isWanted: false)
-        quiesce(link)
+        ask(link)
     }
 
     /// Closes the link if its key is shorter than the minimum.
@@ -168,7 +216,7 @@ final class LinkProtection {
             throw error
         }
         _ = try link.bearer(for: operation)
-        if self.number == number { quiesce(link) }
+        if self.number == number { ask(link) }
     }
 
     /// Waits for the host's report of the key that a pairing made, which follows encryption; returns whether the key is
@@ -187,9 +235,6 @@ final class LinkProtection {
             return false
         }
     }
-
-    /// Discards the key of an earlier pairing, as a new one begins.
-    func discardKey() { isKeyStored = nil }
 
     // MARK: Events
 
@@ -226,9 +271,9 @@ final class LinkProtection {
         switch event {
         case nil: break
         case .began: raise?.phase = .underWay
-        case .encrypted(nil): link.bondedPeer.linkIsEncrypted(link)
-        case .encrypted(let security?):
-            guard let raise else { return }
+        case .encrypted(let security):
+            link.bondedPeer.linkIsEncrypted(link)
+            guard let raise, let security else { return }
             changeCount &+= 1
             let isPaired = raise.phase == .underWay && raise.isPairing
             complete(link, .success(SecurityRaiseResult(security: security, isPaired: isPaired)))
@@ -263,15 +308,6 @@ final class LinkProtection {
         .init("raise the security level", peer: link.peer)
     }
 
-    @inline(never)
-    private func quiesce(_ link: Link) {
-        raise?.phase = .quiescing
-        link.mainBearer?.quiesce()
-    }
-
-    /// Handles that no request is in flight, and none begins.
-    func linkIsQuiet(_ link: Link) { if raise?.phase == .quiescing { ask(link) } }
-
     private func ask(_ link: Link, isBegun: Bool = false) {
         guard let level = raise?.level else { return }
         raise?.phase = isBegun ? .begunByHost : .asked
@@ -284,7 +320,6 @@ final class LinkProtection {
         raise = nil
         number &+= 1
         waiters.resolveAll(result)
-        link.mainBearer?.resume()
     }
 
     /// Abandons the raise if no caller waits for it any longer.

@@ -14,6 +14,7 @@ final class Pairings: PairingReceiver {
     private let adapter: AdapterRecord
     let host: any HostPairing
     private let bonds: BondManager
+    private let admission: BondAdmission
     private let links: LinkRegistry
     /// The use of the links that come in.
     enum Incoming {
@@ -43,6 +44,7 @@ final class Pairings: PairingReceiver {
     init(on adapter: AdapterRecord, _ bonds: BondManager, _ links: LinkRegistry) {
         mark = bonds.loop.components.mark("Pairings")
         (self.adapter, self.bonds, self.links) = (adapter, bonds, links)
+        admission = BondAdmission(to: bonds)
         host = bonds.host
     }
 
@@ -171,7 +173,7 @@ final class Pairings: PairingReceiver {
     /// Returns whether the bond of a pairing would find room, or none would be made.
     private func hasRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
         !isBondable || addresses.all.contains { bonds.bond(with: $0) != nil }
-            || bonds.hasRoom(forAuthenticated: isAuthenticated)
+            || admission.hasRoom(forAuthenticated: isAuthenticated)
     }
 
     /// The bond that a pairing with a link's peer would replace, where the bonds of this program are those that count.
@@ -229,13 +231,15 @@ final class Pairings: PairingReceiver {
 
     // MARK: Events
 
-    func receive(_ event: PairingEvent) {
+    func receive(_ event: PairingEvent, of receivers: [any ChannelReceiver]) {
+        let links = receivers.compactMap { ($0 as? LinkReceiver)?.link }
+        // A link that the program has just released is ending.
+        let held = links.filter { $0.connection != nil }
         switch event {
-        case .security(let event, let channel):
-            if let link = links.link(of: channel) { link.protection.securityChanged(event, link) }
-        case .question(let question, let peer): handle(question, peer)
+        case .security(let event): if let link = links.first { link.protection.securityChanged(event, link) }
+        case .question(let question, let peer): handle(question, peer, on: held.first)
         case .failed(let peer, let failure):
-            let link = links.link(to: peer)
+            let link = held.first
             let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
             // The peer may refuse the pairing before this side is asked.
             agreed.remove(peer)
@@ -243,22 +247,21 @@ final class Pairings: PairingReceiver {
             if let link { link.protection.pairingFailed(link, failure) }
             endDialogs(addresses)
             removeOutOfBandData(of: addresses)
-        case .keys(let keys, let isStored): keysWereMade(keys, isStored: isStored)
+        case .keys(let keys, let isStored): keysWereMade(keys, isStored: isStored, on: held)
         case .keysForgotten(let peer): bonds.isForgotten(peer)
         case .linkEnded: bonds.linkHasEnded()
         }
     }
 
-    private func keysWereMade(_ made: PeerKeys, isStored: Bool) {
-        let peer = made.identity
-        let link = links.link(to: peer)
+    private func keysWereMade(_ made: PeerKeys, isStored: Bool, on links: [Link]) {
+        let (peer, link) = (made.identity, links.first)
         let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
         // Its link may have ended.
         let isAgreed = agreed.haveMadeKey(of: peer, made.privateAddress, at: loop.now)
         if isStored {
-            bonds.addKeys(made, isOwn: isAgreed)
+            admission.addKeys(made, on: links, isOwn: isAgreed)
         } else if isAgreed || link != nil, case .ours = host.authority {
-            bonds.keyIsNotBonded(of: peer)
+            admission.keyIsNotBonded(of: peer, on: links)
         }
         endDialogs(addresses)
         // A device can claim the identity of another: its key is no matter of a link with the bond's key.
@@ -268,10 +271,9 @@ final class Pairings: PairingReceiver {
         removeOutOfBandData(of: addresses)
     }
 
-    private func handle(_ question: PairingQuestion, _ peer: BluetoothAddress) {
+    private func handle(_ question: PairingQuestion, _ peer: BluetoothAddress, on link: Link?) {
         // The links of other programs are theirs to pair; a program with the authority over pairing handles all links.
         if case .others = host.authority { return }
-        let link = links.link(to: peer)
         let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
         let isOwnPairing = questions.own.contains(addresses)
         let isEncrypting = questions.encrypting.contains(addresses)
@@ -292,13 +294,11 @@ final class Pairings: PairingReceiver {
         let verdict: PairingQuestions.Verdict =
             lostKey ? .refuse(.keyMissing) : verdict(on: question, request, addresses, bond)
         // The agent shows the number to enter, and gives no answer.
-        if case .ask = verdict, !question.wantsAnswer {
-            agrees(to: peer)
-        }
-        perform(questions.asked(question, request, verdict, at: loop.now))
+        if case .ask = verdict, !question.wantsAnswer { agrees(to: peer, on: link) }
+        perform(questions.asked(question, request, verdict, at: loop.now), on: link)
         if case .refuse(.insufficientLevel) = verdict, !request.isInitiatedHere {
             // Perhaps the link began with another program's settings: the next one has these.
-            bonds.notice(
+            admission.notice(
                 "a pairing without a number is refused, and the link ends; the next may have one", of: peer)
             if isOwn { host.apply() }
             abort(addresses)
@@ -311,11 +311,11 @@ final class Pairings: PairingReceiver {
         // There is no question with the data: the device does not use them, or an attacker prevents it.
         if hasOutOfBandData(addresses) { return .refuse(.outOfBandDataRejected) }
         if let bond, refusesReplacement(of: bond, question, request) {
-            bonds.reportRefusal(of: bond.identity, .keyMissing)
+            admission.reportRefusal(of: bond.identity, .keyMissing)
             return .refuse(.keyMissing)
         }
         if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
-            bonds.reportRefusal(of: request.peer)
+            admission.reportRefusal(of: request.peer)
             return .refuse(.bondStoreFull)
         }
         if case .confirm = question, refusesJustWorks { return .refuse(.insufficientLevel) }
@@ -337,13 +337,14 @@ final class Pairings: PairingReceiver {
 
     // MARK: Asking the agent
 
-    private func perform(_ actions: [PairingQuestions.Action]) {
+    /// - Parameter link: that of an answer.
+    private func perform(_ actions: [PairingQuestions.Action], on link: Link? = nil) {
         for action in actions {
             switch action {
-            case .ask(let call, let question, let request): ask(call, question, request)
+            case .ask(let call, let question, let request): ask(call, question, request, on: WeakReference(to: link))
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
-                if answer != .no { agrees(to: peer) }
+                if answer != .no { agrees(to: peer, on: link) }
                 host.reply(answer, to: question, peer)
             case .disconnect(let peer): host.disconnect(peer, connectedAs: peer)
             }
@@ -356,18 +357,21 @@ final class Pairings: PairingReceiver {
         timer?.set(at: moment)
     }
 
-    private func agrees(to peer: BluetoothAddress) {
+    private func agrees(to peer: BluetoothAddress, on link: Link?) {
         agreed.add(peer, at: loop.now)
-        links.link(to: peer)?.protection.agrees()
+        link?.protection.agrees()
     }
 
-    private func ask(_ call: PairingQuestions.Call, _ question: PairingQuestion, _ request: PairingRequest) {
+    private func ask(
+        _ call: PairingQuestions.Call, _ question: PairingQuestion, _ request: PairingRequest,
+        on link: WeakReference<Link>
+    ) {
         let returned = LoopBound<(PairingAnswer) -> Void>(
             { [weak self] answer in
                 guard let self else { return }
                 calls[call] = nil
-                if answer == .no, let bond = request.bond { bonds.reportRefusal(of: bond.identity, .notConfirmed) }
-                perform(questions.answered(call, answer, of: request.peer, at: loop.now))
+                if answer == .no, let bond = request.bond { admission.reportRefusal(of: bond.identity, .notConfirmed) }
+                perform(questions.answered(call, answer, of: request.peer, at: loop.now), on: link.object)
             }, on: loop)
         calls[call] = Task(executorPreference: loop) { [agent, log = bonds.log] in
             var answer = PairingAnswer.no
@@ -425,9 +429,9 @@ final class Pairings: PairingReceiver {
     func endEncrypting(_ peer: BluetoothAddress) { questions.encrypting.end(peer) }
 
     /// Handles the held question about a link that this program has accepted.
-    func resolveHeldQuestions(for addresses: LinkAddresses) {
-        for peer in addresses.all {
-            if let question = questions.release(peer, at: loop.now) { handle(question, peer) }
+    func resolveHeldQuestions(on link: Link) {
+        for peer in link.addresses.all {
+            if let question = questions.release(peer, at: loop.now) { handle(question, peer, on: link) }
         }
     }
 

@@ -107,8 +107,7 @@ private final class BearerModel {
             isFull = false
             core.channelIsWritable()
         case 11: core.channelIsFull()
-        case 12: core.quiesce()
-        case 13: core.resume()
+        case 12: core.channelHolds()
         case 14: core.databaseChanged(in: .all, database, serviceChanged: 0x0013)
         case 15: core.server.security = FuzzDatabase.security(&source)
         case 16: answer(&source)
@@ -177,7 +176,6 @@ private final class BearerModel {
             case .clientChanged: break
             case .setTimer(let timer, let isOn): if isOn { timers.insert(timer) } else { timers.remove(timer) }
             case .setReading: require(!isClosed, "reading changes after the end")
-            case .quiet: require(core.outstanding.request == nil && !core.isConfirmationDue, "quiet too early")
             case .close(let failure):
                 require(!isClosed, "a closed bearer is closed")
                 _ = core.close(failure)

@@ -8,13 +8,13 @@ import Logging
 /// The stream of the pairings on one adapter: joins what the kernel's management, the controller and the links' sockets
 /// report into one order of events, with the reasons of failures.
 //
-// Owned by the adapter's pairing; its channels use it.
+// Owned by the adapter's pairing; its attribute channels use it.
 final class PairingStream {
     private let loop: EventLoop
     let keys: KernelKeys
     private var courses = PairingCourses()
-    /// The links whose security this program raises.
-    private var raising: [WeakReference<SecurityRaise>] = []
+    /// This program's links, by their open attribute channels, oldest first.
+    private var links: [WeakReference<ChannelLife>] = []
     /// The out-of-band data of devices.
     var outOfBandData: [BluetoothAddress: OutOfBandData] = [:]
     /// The events of stored keys that had no receiver yet.
@@ -24,15 +24,15 @@ final class PairingStream {
         didSet {
             let events = early
             early = []
-            for event in events { receiver?.receive(event) }
+            for event in events { receiver?.receive(event, of: []) }
         }
     }
 
     init(_ keys: KernelKeys, on loop: EventLoop) { (self.keys, self.loop) = (keys, loop) }
 
     /// Passes an event on.
-    func report(_ event: PairingEvent) {
-        if let receiver { return receiver.receive(event) }
+    func report(_ event: PairingEvent, of links: [ChannelLife] = []) {
+        if let receiver { return receiver.receive(event, of: links.compactMap(\.receiver)) }
         switch event {
         case .keys(_, isStored: true), .keysForgotten: if early.count < 64 { early.append(event) }
         default: break
@@ -46,19 +46,24 @@ final class PairingStream {
         switch event {
         case .question(let question, let peer):
             courses.asked(question, peer, at: loop.now)
-            for raise in raising(peer) { raise.progresses() }
-            report(event)
+            let links = links(to: peer)
+            for link in links { link.raise?.progresses() }
+            links.first?.hasPaired = true
+            report(event, of: links)
         case .keys(var made, let isStored):
             if isStored {
                 made = keys.complete(made)
                 keys.note(made.identity)
             }
             for peer in [made.identity, made.privateAddress].compactMap(\.self) { ends(peer) }
-            report(.keys(made, isStored: isStored))
+            let links = links(to: made.identity, made.privateAddress)
+            links.first?.hasPaired = true
+            report(.keys(made, isStored: isStored), of: links)
         case .failed(let peer, _):
-            let failure = failure([peer])
+            let links = links(to: peer)
+            let failure = failure([peer], since: links.lazy.compactMap(\.raise).last?.lastProgress)
             ends(peer)
-            report(.failed(peer, failure))
+            report(.failed(peer, failure), of: links)
         case .keysForgotten(let peer):
             keys.forget(peer)
             report(event)
@@ -69,35 +74,50 @@ final class PairingStream {
     /// Handles an answer.
     func answered(_ peer: BluetoothAddress) {
         courses.answered(peer, at: loop.now)
-        for raise in raising(peer) { raise.progresses() }
+        for link in links(to: peer) { link.raise?.progresses() }
     }
 
     /// Handles the beginning of a link, or the end of its pairing.
     func ends(_ peer: BluetoothAddress) { courses.ended(peer) }
 
-    /// Follows the raising of a link's security.
-    func begins(_ raise: SecurityRaise) {
-        raising.removeAll { $0.object == nil }
-        raising.append(WeakReference(to: raise))
+    // MARK: Links
+
+    /// Follows a link until ``unfollow(_:)``.
+    func follow(_ link: ChannelLife) { links.append(WeakReference(to: link)) }
+
+    /// Handles the end of a link, and with it of its pairing, of which nothing else tells.
+    func unfollow(_ link: ChannelLife) {
+        links.removeAll { $0.object == nil || $0.object === link }
+        for address in link.addresses { ends(address) }
     }
 
-    private func raising(_ peer: BluetoothAddress) -> [SecurityRaise] {
-        raising.compactMap(\.object).filter { $0.peer == peer }
+    /// This program's links to a device, by any address that the kernel has, or had, for it: first the one that pairs. It is
+    /// the newest, since an earlier one remains until the reason of its end is known; of a device that claims another's
+    /// identity, the one that has paired.
+    private func links(to peer: BluetoothAddress, _ privateAddress: BluetoothAddress? = nil) -> [ChannelLife] {
+        var links = links.compactMap(\.object)
+            .filter { $0.addresses.contains(peer) || $0.addresses.last == privateAddress }
+        guard links.count > 1 else { return links }
+        let first = links.lastIndex(where: \.hasPaired) ?? links.lastIndex { $0.addresses.first == peer }
+        links.insert(links.remove(at: first ?? links.count - 1), at: 0)
+        return links
     }
 
-    /// The reason why pairing has not protected a link as required, by the peer's addresses, that of the link's beginning
-    /// first.
-    private func failure(_ addresses: [BluetoothAddress]) -> PairingFailure {
-        let since = addresses.flatMap(raising).last?.lastProgress
+    /// The reason why pairing has not protected a link as required.
+    ///
+    /// - Parameters:
+    ///   - addresses: the peer's, that of the link's beginning first.
+    ///   - since: the time of the last progress of a raise.
+    private func failure(_ addresses: [BluetoothAddress], since: KernelInstant?) -> PairingFailure {
         let failure = courses.failure(addresses, since: since, hasKey: keys.exist(addresses), at: loop.now)
         let hasData = addresses.contains { outOfBandData[$0] != nil }
         return failure == .rejected && hasData ? .outOfBandDataRejected : failure
     }
 
     /// The reason of a link's end, with the failure of pairing or encryption, if that explains it.
-    func explained(_ reason: BluetoothError, _ addresses: [BluetoothAddress]) -> BluetoothError {
-        let failure = failure(addresses)
-        let isRaised = addresses.flatMap(raising).contains(where: \.isUnderWay)
+    func explained(_ reason: BluetoothError, of link: ChannelLife) -> BluetoothError {
+        let failure = failure(link.addresses, since: link.raise?.lastProgress)
+        let isRaised = link.raise?.isUnderWay == true
         // The kernel ends a stalled pairing, and a link whose peer has no key, without a specific reason; for the latter
         // most controllers report only that the local host ended it.
         return switch (reason.disconnectReason, failure) {

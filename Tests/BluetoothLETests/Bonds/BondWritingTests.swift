@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothLoop
 import BluetoothSimulation
 import Logging
@@ -6,21 +7,20 @@ import Testing
 
 @testable import BluetoothLE
 
-@Suite struct BondWriterTests {
+@Suite struct BondWritingTests {
     /// Of the changes of a bond that wait, the last is written.
     @Test func theLastChangeOfABondIsWritten() async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         try await radio.run {
             let store = MemoryBondStore()
             let bonds = (1...3).map { BondSamples.bond(BluetoothAddress(0xC098_E512_3450 + $0, kind: .random)) }
-            for bond in bonds { store.save(bond, of: .zero) }
-            let writer = await radio.loop.run {
-                let writer = BondWriter(store, on: radio.loop, log: Logger(label: "test"))
-                for bond in bonds { writer.write(bond, of: bond.identity, isUpdate: false) }
-                writer.write(nil, of: bonds[0].identity, isUpdate: false)
-                return LoopBound(writer, on: radio.loop)
+            let manager = await radio.loop.run {
+                let manager = Self.manager(store, on: radio.loop)
+                for bond in bonds { manager.add(bond) }
+                manager.displace(bonds[0], by: bonds[1].identity)
+                return LoopBound(manager, on: radio.loop)
             }
-            await withTaskExecutorPreference(radio.loop) { await Self.writeAll(writer) }
+            await Task(executorPreference: radio.loop) { await Self.flush(manager) }.value
             #expect(store.bonds(of: .zero).map(\.identity).sorted() == bonds[1...].map(\.identity))
         }
     }
@@ -31,25 +31,25 @@ import Testing
         try await radio.run {
             let bonds = (1...4).map { BondSamples.bond(BluetoothAddress(0xC098_E512_3450 + $0, kind: .random)) }
             let store = LateStore(bonds: Array(bonds[..<2]), on: radio.loop)
-            let writer = await radio.loop.run {
-                let writer = BondWriter(store, on: radio.loop, log: Logger(label: "test"))
+            let manager = await radio.loop.run {
+                let manager = Self.manager(store, on: radio.loop)
                 // One is being removed, and one being written.
-                writer.write(nil, of: bonds[0].identity, isUpdate: false)
-                writer.write(bonds[2], of: bonds[2].identity, isUpdate: false)
-                return LoopBound(writer, on: radio.loop)
+                manager.add(bonds[0])
+                manager.displace(bonds[0], by: bonds[2].identity)
+                manager.add(bonds[2])
+                return LoopBound(manager, on: radio.loop)
             }
-            let writing = Task(executorPreference: radio.loop) { await Self.writeAll(writer) }
-            let reading = Task(executorPreference: radio.loop) { try await Self.read(writer) }
+            let reading = Task(executorPreference: radio.loop) { await Self.read(manager, on: radio.loop) }
             try await radio.sleep(for: .milliseconds(500))
             // And another one, before the store answers.
-            await radio.loop.run {
-                writer.value.write(bonds[3], of: bonds[3].identity, isUpdate: false)
-            }
-            let read = try await reading.value
-            #expect(read.bonds.map(\.identity) == [bonds[1].identity])
-            #expect(read.own == Set([0, 2, 3].map { bonds[$0].identity }))
-            await writing.value
+            await radio.loop.run { manager.value.add(bonds[3]) }
+            await reading.value
+            #expect(await radio.loop.run { manager.value.bonds.map(\.identity) } == bonds[1...].map(\.identity))
         }
+    }
+
+    private static func manager(_ store: any BondStore, on loop: EventLoop) -> BondManager {
+        BondManager(store, ScriptedPairing(ScriptedHost(on: loop)), on: loop, log: Logger(label: "test"))
     }
 
     /// A store whose answer to a reading is a second old.
@@ -77,13 +77,11 @@ import Testing
         func localIdentity(ofAdapterAt place: String, orStore proposal: LocalIdentity?) -> LocalIdentity? { proposal }
     }
 
-    private nonisolated(nonsending) static func read(
-        _ writer: LoopBound<BondWriter>
-    ) async throws -> (bonds: [Bond], own: Set<BluetoothAddress>) {
-        try #require(try await writer.value.read())
+    private nonisolated(nonsending) static func read(_ manager: LoopBound<BondManager>, on loop: EventLoop) async {
+        await manager.value.prepare(ScriptedHost(on: loop).adapterInformation)
     }
 
-    private nonisolated(nonsending) static func writeAll(_ writer: LoopBound<BondWriter>) async {
-        while await writer.value.next() != nil {}
+    private nonisolated(nonsending) static func flush(_ manager: LoopBound<BondManager>) async {
+        await manager.value.flush()
     }
 }

@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -6,6 +7,8 @@ import BluetoothSockets
 /// The raising of a link's security by the kernel at this side's request, as a pure state machine.
 struct SecurityProcedure: Equatable {
     enum Phase: Equatable {
+        /// The peer owes an answer: the kernel drops what arrives while it raises the security, and sends nothing.
+        case quiescing
         /// The kernel is asked. It may have refused, and so often: its Security Manager may not be ready for a link whose
         /// attribute channel is established already.
         case asking(refusals: Int)
@@ -27,7 +30,7 @@ struct SecurityProcedure: Equatable {
     enum Action: Equatable {
         /// Ask the kernel; then call ``kernelBegins(at:)`` or ``kernelRefuses(_:)``.
         case ask(SecurityLevel)
-        /// Call ``timerFired()`` after the duration, in place of an earlier timer.
+        /// Call ``timerFired(owed:)`` after the duration, in place of an earlier timer.
         case setTimer(Duration)
         /// Call ``canSend(_:)`` when the channel is writable.
         case waitUntilWritable
@@ -52,21 +55,33 @@ struct SecurityProcedure: Equatable {
     /// - Parameter isBegun: whether the kernel has begun with the link.
     init(to level: SecurityLevel, isBegun: Bool, at now: KernelInstant) {
         self.level = level
-        phase = isBegun ? .begunWithLink : .asking(refusals: 0)
+        phase = isBegun ? .begunWithLink : .quiescing
         lastProgress = now
     }
 
     // MARK: Beginning
 
     /// Begins. Where the kernel has begun, the end is asked for once the controller reports encryption, or late.
-    func begin() -> Action { phase == .begunWithLink ? .setTimer(Self.reportLimit) : .ask(level) }
+    ///
+    /// - Parameter isOwed: whether the peer owes an answer.
+    mutating func begin(owed isOwed: Bool) -> Action? {
+        if phase == .begunWithLink { return .setTimer(Self.reportLimit) }
+        return isOwed ? nil : peerOwesNothing()
+    }
+
+    /// Handles that the peer owes no answer: the kernel is asked.
+    mutating func peerOwesNothing() -> Action? {
+        guard phase == .quiescing else { return nil }
+        phase = .asking(refusals: 0)
+        return .ask(level)
+    }
 
     /// Handles the controller's report that the link is encrypted. The kernel's own may follow: it is asked, since its
     /// channel tells when it has the report as well.
-    mutating func linkIsEncrypted() -> Action? {
+    mutating func linkIsEncrypted(owed isOwed: Bool) -> Action? {
         guard phase == .begunWithLink else { return nil }
-        phase = .asking(refusals: 0)
-        return .ask(level)
+        phase = .quiescing
+        return isOwed ? nil : peerOwesNothing()
     }
 
     mutating func kernelBegins(at now: KernelInstant) -> [Action] {
@@ -107,11 +122,11 @@ struct SecurityProcedure: Equatable {
         return .report(.encrypted(security))
     }
 
-    mutating func timerFired() -> Action? {
+    mutating func timerFired(owed isOwed: Bool) -> Action? {
         switch phase {
-        case .asking(0), .over: return nil
+        case .quiescing, .asking(0), .over: return nil
         case .asking: return .ask(level)
-        case .begunWithLink: return linkIsEncrypted()
+        case .begunWithLink: return linkIsEncrypted(owed: isOwed)
         case .underWay:
             phase = .over
             return .report(.failed(.timedOut))
@@ -128,28 +143,38 @@ final class SecurityRaise {
     private weak var socket: (any L2CAPSocket)?
     private let timer: LoopTimer
     private var state: SecurityProcedure
+    /// Whether a packet has had to wait.
+    private(set) var hasHeld = false
 
-    /// - Parameter timer: calls ``timerFired()``.
+    /// - Parameter timer: calls ``timerFired(owed:)``.
     init(to level: SecurityLevel, isBegun: Bool, over socket: any L2CAPSocket, _ timer: LoopTimer, on loop: EventLoop) {
         (self.loop, self.socket, self.timer) = (loop, socket, timer)
         state = SecurityProcedure(to: level, isBegun: isBegun, at: loop.now)
     }
 
-    /// The peer's present address.
-    var peer: BluetoothAddress? { socket?.peer }
-
     /// The time of the last progress.
     var lastProgress: KernelInstant { state.lastProgress }
+
+    /// Returns whether a packet has to wait for the end, which is any that begins something, unless the kernel has begun
+    /// with the link.
+    func holds(_ opcode: ATTOpcode) -> Bool {
+        guard ![.response, .confirmation].contains(opcode.type), state.phase != .begunWithLink else { return false }
+        hasHeld = true
+        return true
+    }
 
     /// Whether the kernel is raising the security.
     var isUnderWay: Bool { [.underWay, .begunWithLink].contains(state.phase) }
 
-    func begin() -> SecurityEvent? { perform(state.begin()) }
+    func begin(owed isOwed: Bool) -> SecurityEvent? { perform(state.begin(owed: isOwed)) }
 
-    func timerFired() -> SecurityEvent? { perform(state.timerFired()) }
+    func timerFired(owed isOwed: Bool) -> SecurityEvent? { perform(state.timerFired(owed: isOwed)) }
+
+    /// Handles that the peer owes no answer.
+    func peerOwesNothing() -> SecurityEvent? { perform(state.peerOwesNothing()) }
 
     /// Handles the controller's report that the link is encrypted.
-    func linkIsEncrypted() -> SecurityEvent? { perform(state.linkIsEncrypted()) }
+    func linkIsEncrypted(owed isOwed: Bool) -> SecurityEvent? { perform(state.linkIsEncrypted(owed: isOwed)) }
 
     /// Restarts the time limit after a question or an answer.
     func progresses() { _ = perform(state.progresses(at: loop.now)) }

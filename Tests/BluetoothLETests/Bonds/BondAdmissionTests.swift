@@ -4,7 +4,7 @@ import Testing
 @testable import BluetoothLE
 
 /// The rules by which a key from pairing becomes a bond.
-@Suite struct NewBondKeyTests {
+@Suite struct BondAdmissionTests {
     private static let own = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
     private static let other = BluetoothAddress(0xC0DE_0000_0002, kind: .random)
 
