@@ -152,7 +152,10 @@ extension Peers {
                     let during = try await machine.fixture.chip()
                     #expect(during?["adv"] == 0)
                     _ = try await machine.call("close")
-                    try await machine.fixture.wait(for: "advertising") { try await machine.fixture.chip()?["adv"] == 1 }
+                    try await machine.fixture.wait(for: "advertising") {
+                        let chip = try await machine.fixture.chip()
+                        return chip?["adv"] == 1 && machine.incoming.connections.isEmpty
+                    }
                 }
             }
         }
