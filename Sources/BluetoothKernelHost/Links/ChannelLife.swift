@@ -42,12 +42,18 @@ final class ChannelLife {
     private var adapter: LoopBound<LingeringLinks>?
     /// The stream of the adapter's pairings; nil without an adapter, and after the end.
     private var pairings: PairingStream?
-    private var phase: Phase
+    private var phase: Phase {
+        didSet { if case .securing = phase { isSecuring = true } else { isSecuring = false } }
+    }
+    /// Whether the phase is `securing`: asked for each packet.
+    private(set) var isSecuring = false
     private(set) var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
     private(set) var trace: ChannelTrace?
     /// What the peer owes on an attribute channel.
     private var outstanding = OutstandingTransactions()
+    /// Whether it owes anything: asked for each packet.
+    private var isOwed = false
     /// The request for the link of an attribute channel.
     private var request: LinkRequest?
     /// Whether a link of this program's to the peer may be about to end.
@@ -127,10 +133,13 @@ final class ChannelLife {
         guard let socket, let receiver else { return false }
         let outcome = socket.receive { packet in
             trace?.received(packet)
-            if !outstanding.isEmpty { outstanding.receive(packet) }
+            if isOwed {
+                outstanding.receive(packet)
+                isOwed = !outstanding.isEmpty
+            }
             receiver.receive(packet)
         }
-        if case .securing(let raise) = phase, outstanding.isEmpty { report(raise.peerOwesNothing()) }
+        if isSecuring, !isOwed, case .securing(let raise) = phase { report(raise.peerOwesNothing()) }
         return outcome == .packet
     }
 
@@ -142,7 +151,13 @@ final class ChannelLife {
 
     /// Records a packet that the socket has accepted.
     func didSend(_ packet: RawSpan) {
-        if isAttributeChannel, let opcode = ATTOpcode(of: packet) { outstanding.sent(opcode) }
+        guard isAttributeChannel, let opcode = ATTOpcode(of: packet) else { return }
+        switch opcode.type {
+        case .request, .indication:
+            outstanding.sent(opcode)
+            isOwed = true
+        default: break
+        }
     }
 
     /// Returns whether the channel can be used.
@@ -322,20 +337,20 @@ final class ChannelLife {
         let isBegun = isBegun && !isEncrypted
         let raise = SecurityRaise(to: level, isBegun: isBegun, over: socket, timer, on: loop)
         phase = .securing(raise)
-        let event = raise.begin(owed: !outstanding.isEmpty)
+        let event = raise.begin(owed: isOwed)
         checkEnd(event)
         return event
     }
 
     private func securityTimerFired() {
-        if case .securing(let raise) = phase { report(raise.timerFired(owed: !outstanding.isEmpty)) }
+        if case .securing(let raise) = phase { report(raise.timerFired(owed: isOwed)) }
     }
 
     /// Handles the controller's report that the link is encrypted, which may precede the kernel's own.
     func linkIsEncrypted() {
         isEncrypted = true
         if case .securing(let raise) = phase {
-            report(raise.linkIsEncrypted(owed: !outstanding.isEmpty))
+            report(raise.linkIsEncrypted(owed: isOwed))
             // The end of the raise has the security.
             if raise.isUnderWay { return }
         }

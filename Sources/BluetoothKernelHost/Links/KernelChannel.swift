@@ -63,7 +63,7 @@ package final class KernelChannel: HostChannel {
 
     package func send(_ packet: RawSpan) -> ChannelSend {
         let life = life.value
-        if life.holds(packet) { return .held }
+        if life.isSecuring, life.holds(packet) { return .held }
         switch socket.send(packet) {
         case .sent:
             if isRecorded { life.trace?.sent(packet) }
