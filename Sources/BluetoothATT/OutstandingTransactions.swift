@@ -44,6 +44,9 @@ public struct OutstandingTransactions: Hashable, Sendable {
         }
     }
 
+    /// Whether the peer owes a response or a confirmation.
+    package var isAnswerDue: Bool { request != nil || isConfirmationDue }
+
     /// Whether nothing is outstanding.
     public var isEmpty: Bool { self == OutstandingTransactions() }
 }

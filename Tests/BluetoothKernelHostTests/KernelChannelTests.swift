@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -41,6 +42,10 @@ import Testing
         }
 
         func send(_ packet: [UInt8] = [1, 2]) -> ChannelSend { channel.send(packet.span.bytes) }
+
+        func raise(owing outstanding: OutstandingTransactions, isBegun: Bool = false) -> SecurityEvent? {
+            channel.raiseSecurity(to: .medium, owing: outstanding, isBegun: isBegun)
+        }
     }
 
     private static func run(
@@ -92,7 +97,7 @@ import Testing
     @Test func aRaiseHasItsOwnLimit() async throws {
         try await Self.run { radio, place in
             await radio.loop.run {
-                #expect(place.value.channel.raiseSecurity(to: .medium, isBegun: false) == .began)
+                #expect(place.value.channel.raiseSecurity(to: .medium) == .began)
                 place.value.socket.setEncrypting(true)
                 #expect(place.value.send() == .wouldBlock)
                 #expect(place.value.send([0x0A, 3, 0]) == .held)
@@ -108,7 +113,7 @@ import Testing
     @Test func theEndOfEncryptionIsAnEvent() async throws {
         try await Self.run { radio, place in
             await radio.loop.run {
-                _ = place.value.channel.raiseSecurity(to: .medium, isBegun: false)
+                _ = place.value.channel.raiseSecurity(to: .medium)
                 place.value.socket.setEncrypting(true)
             }
             try await radio.sleep(for: .seconds(29))
@@ -131,7 +136,7 @@ import Testing
         try await Self.run { radio, place in
             await radio.loop.run {
                 #expect(place.value.send([0x0A, 3, 0]) == .sent)
-                #expect(place.value.channel.raiseSecurity(to: .medium, isBegun: false) == nil)
+                #expect(place.value.raise(owing: OutstandingTransactions(request: .readRequest)) == nil)
                 for beginning: [UInt8] in [[0x0A, 5, 0], [0x52, 3, 0, 1], [0x1B, 3, 0, 1], [0x1D, 3, 0, 1]] {
                     #expect(place.value.send(beginning) == .held)
                 }
@@ -148,13 +153,31 @@ import Testing
         }
     }
 
+    /// What the peer waits for does not delay the raise, and what is sent meanwhile where the kernel has begun does.
+    @Test func whatIsSentWhileTheKernelEncryptsANewLinkIsAnsweredFirst() async throws {
+        try await Self.run { radio, place in
+            await radio.loop.run {
+                #expect(place.value.raise(owing: OutstandingTransactions(isPeerWaiting: true), isBegun: true) == nil)
+                #expect(place.value.send([0x0A, 3, 0]) == .sent)
+            }
+            try await radio.sleep(for: .seconds(11))
+            await radio.loop.run {
+                #expect(place.value.events == [])
+                #expect(place.value.send([0x0A, 5, 0]) == .held)
+                place.value.socket.deliver("01 0A 03 00 05")
+            }
+            try await radio.sleep(for: .milliseconds(1))
+            #expect(await radio.loop.run { place.value.events.first } == .security(.began))
+        }
+    }
+
     @Test func aWithdrawnRaiseReleasesWhatIsHeld() async throws {
         try await Self.run { radio, place in
             await radio.loop.run {
                 #expect(place.value.send([0x1D, 3, 0, 1]) == .sent)
-                #expect(place.value.channel.raiseSecurity(to: .medium, isBegun: false) == nil)
+                #expect(place.value.raise(owing: OutstandingTransactions(isConfirmationDue: true)) == nil)
                 #expect(place.value.send([0x0A, 5, 0]) == .held)
-                #expect(place.value.channel.raiseSecurity(to: nil, isBegun: false) == nil)
+                #expect(place.value.channel.raiseSecurity(to: nil) == nil)
             }
             try await radio.sleep(for: .milliseconds(1))
             await radio.loop.run {

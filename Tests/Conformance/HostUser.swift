@@ -268,7 +268,7 @@ actor HostUser: LoopActor {
     }
 
     /// Raises the link's security.
-    func raise(to level: SecurityLevel) { _ = channel?.raiseSecurity(to: level, isBegun: false) }
+    func raise(to level: SecurityLevel) { _ = channel?.raiseSecurity(to: level) }
 
     func security() throws -> LinkSecurity? { try channel?.security() }
 

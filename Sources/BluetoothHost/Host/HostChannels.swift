@@ -71,8 +71,12 @@ package protocol HostChannel: AnyObject, Sendable {
     /// Requests a higher security level; nil withdraws that before it begins. Meanwhile the channel may hold what is sent.
     /// Returns the event that is due at once; later ones are those of ``PairingEvent/security(_:)``.
     ///
-    /// - Parameter isBegun: whether the host encrypts the link automatically, as requested with it.
-    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent?
+    /// - Parameters:
+    ///   - outstanding: the outstanding transactions; the host begins once the peer owes no answer.
+    ///   - isBegun: whether the host encrypts the link automatically, as requested with it.
+    func raiseSecurity(
+        to level: SecurityLevel?, owing outstanding: OutstandingTransactions, isBegun: Bool
+    ) -> SecurityEvent?
 
     /// Closes the channel. No event follows; a second call does nothing. Calls that wait for an attribute channel's link
     /// fail with the reason, and no later link to the peer receives an answer to the outstanding transactions.
@@ -89,6 +93,11 @@ extension HostChannel {
     /// Closes a channel without outstanding transactions.
     package func close(whenDown down: Promise<Void, BluetoothError>? = nil) {
         close(nil, owing: OutstandingTransactions(), whenDown: down)
+    }
+
+    /// Requests a higher security level on a channel without outstanding transactions; nil withdraws that.
+    package func raiseSecurity(to level: SecurityLevel?) -> SecurityEvent? {
+        raiseSecurity(to: level, owing: OutstandingTransactions(), isBegun: false)
     }
 }
 

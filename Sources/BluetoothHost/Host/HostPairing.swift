@@ -110,7 +110,7 @@ package enum PairingEvent: Sendable {
     case linkEnded
 }
 
-/// An event of a link's security. After ``HostChannel/raiseSecurity(to:isBegun:)`` one of the last three follows, where
+/// An event of a link's security. After ``HostChannel/raiseSecurity(to:owing:isBegun:)`` one of the last three follows, where
 /// encryption has its security.
 package enum SecurityEvent: Hashable, Sendable {
     /// The host has begun to raise the security, which cannot be withdrawn any longer.

@@ -20,7 +20,7 @@ final class ChannelLife {
 
     private enum Phase {
         /// With the recorder of the link that it gets.
-        case connecting(LinkRequest, AdapterTrace?)
+        indirect case connecting(LinkRequest, AdapterTrace?)
         case open
         /// The link is being encrypted, or about to be, at this side's request.
         case securing(SecurityRaise)
@@ -42,18 +42,10 @@ final class ChannelLife {
     private var adapter: LoopBound<LingeringLinks>?
     /// The stream of the adapter's pairings; nil without an adapter, and after the end.
     private var pairings: PairingStream?
-    private var phase: Phase {
-        didSet { if case .securing = phase { isSecuring = true } else { isSecuring = false } }
-    }
-    /// Whether the phase is `securing`: asked for each packet.
-    private(set) var isSecuring = false
+    private var phase: Phase
     private(set) var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
     private(set) var trace: ChannelTrace?
-    /// What the peer owes on an attribute channel.
-    private var outstanding = OutstandingTransactions()
-    /// Whether it owes anything: asked for each packet.
-    private var isOwed = false
     /// The request for the link of an attribute channel.
     private var request: LinkRequest?
     /// Whether a link of this program's to the peer may be about to end.
@@ -133,31 +125,11 @@ final class ChannelLife {
         guard let socket, let receiver else { return false }
         let outcome = socket.receive { packet in
             trace?.received(packet)
-            if isOwed {
-                outstanding.receive(packet)
-                isOwed = !outstanding.isEmpty
-            }
+            raise?.didReceive(packet)
             receiver.receive(packet)
         }
-        if isSecuring, !isOwed, case .securing(let raise) = phase { report(raise.peerOwesNothing()) }
+        if let raise { report(raise.beginIfQuiet()) }
         return outcome == .packet
-    }
-
-    /// Returns whether a packet has to wait until this side has raised the security: any but an answer.
-    func holds(_ packet: RawSpan) -> Bool {
-        guard case .securing(let raise) = phase, let opcode = ATTOpcode(of: packet) else { return false }
-        return raise.holds(opcode)
-    }
-
-    /// Records a packet that the socket has accepted.
-    func didSend(_ packet: RawSpan) {
-        guard isAttributeChannel, let opcode = ATTOpcode(of: packet) else { return }
-        switch opcode.type {
-        case .request, .indication:
-            outstanding.sent(opcode)
-            isOwed = true
-        default: break
-        }
     }
 
     /// Returns whether the channel can be used.
@@ -327,7 +299,9 @@ final class ChannelLife {
     var raise: SecurityRaise? { if case .securing(let raise) = phase { raise } else { nil } }
 
     /// Raises the link's security, or ends that before it begins; returns the event, if one is due at once.
-    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+    func raiseSecurity(
+        to level: SecurityLevel?, owing outstanding: OutstandingTransactions, isBegun: Bool
+    ) -> SecurityEvent? {
         guard isInUse, let socket else { return nil }
         guard let level else {
             if case .securing = phase { raiseIsOff() }
@@ -335,22 +309,22 @@ final class ChannelLife {
         }
         let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
         let isBegun = isBegun && !isEncrypted
-        let raise = SecurityRaise(to: level, isBegun: isBegun, over: socket, timer, on: loop)
+        let raise = SecurityRaise(to: level, owing: outstanding, isBegun: isBegun, over: socket, timer, on: loop)
         phase = .securing(raise)
-        let event = raise.begin(owed: isOwed)
+        let event = raise.begin()
         checkEnd(event)
         return event
     }
 
     private func securityTimerFired() {
-        if case .securing(let raise) = phase { report(raise.timerFired(owed: isOwed)) }
+        if case .securing(let raise) = phase { report(raise.timerFired()) }
     }
 
     /// Handles the controller's report that the link is encrypted, which may precede the kernel's own.
     func linkIsEncrypted() {
         isEncrypted = true
         if case .securing(let raise) = phase {
-            report(raise.linkIsEncrypted(owed: isOwed))
+            report(raise.linkIsEncrypted())
             // The end of the raise has the security.
             if raise.isUnderWay { return }
         }

@@ -63,11 +63,12 @@ package final class KernelChannel: HostChannel {
 
     package func send(_ packet: RawSpan) -> ChannelSend {
         let life = life.value
-        if life.isSecuring, life.holds(packet) { return .held }
+        let raise = life.raise
+        if raise?.holds(packet) == true { return .held }
         switch socket.send(packet) {
         case .sent:
             if isRecorded { life.trace?.sent(packet) }
-            life.didSend(packet)
+            raise?.didSend(packet)
             return .sent
         case .wouldBlock: return .wouldBlock
         case .failed(let error):
@@ -96,8 +97,10 @@ package final class KernelChannel: HostChannel {
         do throws(KernelError) { return try socket.security() } catch { throw life.value.reason(error) }
     }
 
-    package func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
-        life.value.raiseSecurity(to: level, isBegun: isBegun)
+    package func raiseSecurity(
+        to level: SecurityLevel?, owing outstanding: OutstandingTransactions, isBegun: Bool
+    ) -> SecurityEvent? {
+        life.value.raiseSecurity(to: level, owing: outstanding, isBegun: isBegun)
     }
 
     // MARK: The end

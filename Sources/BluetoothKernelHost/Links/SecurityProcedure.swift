@@ -143,12 +143,17 @@ final class SecurityRaise {
     private weak var socket: (any L2CAPSocket)?
     private let timer: LoopTimer
     private var state: SecurityProcedure
+    /// The outstanding transactions.
+    private var outstanding: OutstandingTransactions
     /// Whether a packet has had to wait.
     private(set) var hasHeld = false
 
-    /// - Parameter timer: calls ``timerFired(owed:)``.
-    init(to level: SecurityLevel, isBegun: Bool, over socket: any L2CAPSocket, _ timer: LoopTimer, on loop: EventLoop) {
-        (self.loop, self.socket, self.timer) = (loop, socket, timer)
+    /// - Parameter timer: calls ``timerFired()``.
+    init(
+        to level: SecurityLevel, owing outstanding: OutstandingTransactions, isBegun: Bool,
+        over socket: any L2CAPSocket, _ timer: LoopTimer, on loop: EventLoop
+    ) {
+        (self.loop, self.socket, self.timer, self.outstanding) = (loop, socket, timer, outstanding)
         state = SecurityProcedure(to: level, isBegun: isBegun, at: loop.now)
     }
 
@@ -157,24 +162,34 @@ final class SecurityRaise {
 
     /// Returns whether a packet has to wait for the end, which is any that begins something, unless the kernel has begun
     /// with the link.
-    func holds(_ opcode: ATTOpcode) -> Bool {
-        guard ![.response, .confirmation].contains(opcode.type), state.phase != .begunWithLink else { return false }
+    func holds(_ packet: RawSpan) -> Bool {
+        guard let opcode = ATTOpcode(of: packet), ![.response, .confirmation].contains(opcode.type),
+            state.phase != .begunWithLink
+        else { return false }
         hasHeld = true
         return true
     }
 
+    /// Records a packet that the socket has accepted.
+    func didSend(_ packet: RawSpan) {
+        if let opcode = ATTOpcode(of: packet) { outstanding.sent(opcode) }
+    }
+
+    /// Records a packet of the peer's, which may be the answer that it owes.
+    func didReceive(_ packet: RawSpan) { outstanding.receive(packet) }
+
     /// Whether the kernel is raising the security.
     var isUnderWay: Bool { [.underWay, .begunWithLink].contains(state.phase) }
 
-    func begin(owed isOwed: Bool) -> SecurityEvent? { perform(state.begin(owed: isOwed)) }
+    func begin() -> SecurityEvent? { perform(state.begin(owed: outstanding.isAnswerDue)) }
 
-    func timerFired(owed isOwed: Bool) -> SecurityEvent? { perform(state.timerFired(owed: isOwed)) }
+    func timerFired() -> SecurityEvent? { perform(state.timerFired(owed: outstanding.isAnswerDue)) }
 
-    /// Handles that the peer owes no answer.
-    func peerOwesNothing() -> SecurityEvent? { perform(state.peerOwesNothing()) }
+    /// Asks the kernel, once the peer owes no answer.
+    func beginIfQuiet() -> SecurityEvent? { outstanding.isAnswerDue ? nil : perform(state.peerOwesNothing()) }
 
     /// Handles the controller's report that the link is encrypted.
-    func linkIsEncrypted(owed isOwed: Bool) -> SecurityEvent? { perform(state.linkIsEncrypted(owed: isOwed)) }
+    func linkIsEncrypted() -> SecurityEvent? { perform(state.linkIsEncrypted(owed: outstanding.isAnswerDue)) }
 
     /// Restarts the time limit after a question or an answer.
     func progresses() { _ = perform(state.progresses(at: loop.now)) }

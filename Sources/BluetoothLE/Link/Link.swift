@@ -332,9 +332,6 @@ final class Link {
 
     var unwantedValueCount: Int { state.bearer?.peerServer.subscribers.unwantedCount ?? 0 }
 
-    /// The attribute channel, while the link is up.
-    var attributeChannel: (any HostChannel)? { mainBearer?.channel }
-
     func security() throws(BluetoothError) -> LinkSecurity {
         try bearer(for: .init("read the security level", peer: peer)).channel.security()
     }

@@ -46,7 +46,7 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     var isOpen: Bool { !isClosed }
     func attach() -> (any HostLink)? { nil }
     func security() throws(BluetoothError) -> LinkSecurity { protection }
-    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+    func raiseSecurity(to level: SecurityLevel?, owing: OutstandingTransactions, isBegun: Bool) -> SecurityEvent? {
         guard let level else { return nil }
         let reached = LinkSecurity(level: level, keySize: 16)
         protection = reached

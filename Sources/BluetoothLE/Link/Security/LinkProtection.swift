@@ -311,7 +311,9 @@ final class LinkProtection {
     private func ask(_ link: Link, isBegun: Bool = false) {
         guard let level = raise?.level else { return }
         raise?.phase = isBegun ? .begunByHost : .asked
-        securityChanged(link.attributeChannel?.raiseSecurity(to: level, isBegun: isBegun), link)
+        guard let bearer = link.mainBearer else { return }
+        let event = bearer.channel.raiseSecurity(to: level, owing: bearer.core.outstanding, isBegun: isBegun)
+        securityChanged(event, link)
     }
 
     /// Completes the raise for all its callers; the link remains.
@@ -326,7 +328,7 @@ final class LinkProtection {
     private func abandonIfUnused(_ link: Link, _ number: UInt64) {
         guard self.number == number, waiters.isEmpty, let raise else { return }
         guard raise.isUnderWay else {
-            if raise.phase == .asked { _ = link.attributeChannel?.raiseSecurity(to: nil, isBegun: false) }
+            if raise.phase == .asked { _ = link.mainBearer?.channel.raiseSecurity(to: nil) }
             return complete(link, .failure(.cancelled(Self.operation(link))))
         }
         link.pairings?.abort(link.addresses)

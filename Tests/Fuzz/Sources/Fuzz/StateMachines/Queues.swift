@@ -120,7 +120,7 @@ private final class InputChannel: HostChannel, @unchecked Sendable {
     func takeWaiting() -> [UInt8]? { nil }
     func attach() -> (any HostLink)? { nil }
     func security() throws(BluetoothError) -> LinkSecurity { throw end }
-    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? { nil }
+    func raiseSecurity(to _: SecurityLevel?, owing: OutstandingTransactions, isBegun: Bool) -> SecurityEvent? { nil }
     func close(_: BluetoothError?, owing: OutstandingTransactions, whenDown: Promise<Void, BluetoothError>?) {}
 }
 
