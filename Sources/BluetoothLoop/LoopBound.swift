@@ -4,8 +4,8 @@
 /// on the loop stays isolated to that actor.
 public struct LoopBound<Value>: @unchecked Sendable {
     // Unchecked: `value` traps outside the loop's thread, and a creator on another thread has sent the value away.
-    private let stored: Value
-    private let loop: EventLoop
+    @usableFromInline let stored: Value
+    @usableFromInline let loop: EventLoop
 
     /// A value for `loop`, created on it; traps unless called on the loop.
     public init(_ value: Value, on loop: EventLoop) {
@@ -22,7 +22,7 @@ public struct LoopBound<Value>: @unchecked Sendable {
     package var valueIfCurrent: Value? { loop.isCurrent ? stored : nil }
 
     /// The value; traps unless called on the loop.
-    public var value: Value {
+    @inlinable public var value: Value {
         loop.checkIsolated()
         return stored
     }
