@@ -62,16 +62,17 @@ package final class KernelChannel: HostChannel {
     // MARK: Packets
 
     package func send(_ packet: RawSpan) -> ChannelSend {
-        let life = life.value
-        let raise = life.raise
+        // Nothing refers to the life meanwhile: counting the reference would be the larger part of the cost.
+        let raise = life.value.raise
         if raise?.holds(packet) == true { return .held }
         switch socket.send(packet) {
         case .sent:
-            if isRecorded { life.trace?.sent(packet) }
+            if isRecorded { life.value.trace?.sent(packet) }
             raise?.didSend(packet)
             return .sent
         case .wouldBlock: return .wouldBlock
         case .failed(let error):
+            let life = life.value
             if error.number == .notConnected, life.waitsForEncryption() { return .wouldBlock }
             life.sendFailed(error)
             return .failed(ChannelFailure(error))
