@@ -32,15 +32,16 @@ public struct OutstandingTransactions: Hashable, Sendable {
         }
     }
 
-    /// Records a response or a confirmation from the peer. Those that match nothing are strays, as on an open bearer.
+    /// Records a response or a confirmation from the peer. Those that match nothing are strays, as on an open bearer; an
+    /// Error Response that is too short to name its request answers it.
     package mutating func receive(_ pdu: RawSpan) {
         guard let opcode = ATTOpcode(of: pdu) else { return }
-        if opcode == .handleValueConfirmation {
-            isConfirmationDue = false
-        } else if opcode == .errorResponse
-            ? ATTOpcode(of: pdu.extracting(droppingFirst: 1)) == request : opcode == request?.answer
-        {
-            request = nil
+        switch opcode {
+        case .handleValueConfirmation: isConfirmationDue = false
+        case .errorResponse:
+            let named = ATTOpcode(of: pdu.extracting(droppingFirst: 1))
+            if named == nil || named == request { request = nil }
+        default: if opcode == request?.answer { request = nil }
         }
     }
 

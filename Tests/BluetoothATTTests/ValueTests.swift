@@ -1,4 +1,5 @@
 import BluetoothATT
+import TestSupport
 import Testing
 
 @Suite("Handles and ranges")
@@ -114,6 +115,21 @@ struct ConstantTests {
         let none = OutstandingTransactions()
         #expect(none.isEmpty && none.request == nil && !none.isConfirmationDue && !none.isCancellationDue)
         #expect(!none.isPeerWaiting && !none.hasTimedOut)
+    }
+
+    /// An Error Response that names no request answers it, as on the bearer.
+    @Test(
+        "An answer ends the request",
+        arguments: [
+            ("0B01", true), ("01 0A 0300 05", true), ("01", true), ("01 0C 0300 05", false), ("13", false),
+            ("1E", false),
+        ])
+    func answers(pdu: String, isAnswer: Bool) {
+        var outstanding = OutstandingTransactions(request: .readRequest, isConfirmationDue: true)
+        outstanding.receive(hex(pdu).span.bytes)
+        #expect((outstanding.request == nil) == isAnswer)
+        #expect(outstanding.isConfirmationDue == (pdu != "1E"))
+        #expect(outstanding.isAnswerDue)
     }
 
     @Test("The constants are the specification's")

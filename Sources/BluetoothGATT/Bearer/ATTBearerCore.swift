@@ -91,6 +91,9 @@ package struct ATTBearerCore: ~Copyable {
     /// Whether the peer has not confirmed an indication yet.
     package var isConfirmationDue: Bool { engine.indicationInFlight != nil }
 
+    /// The transactions in which the peer owes an answer.
+    package var owed: OutstandingTransactions { engine.owed }
+
     /// Whether the channel is congested.
     package var isCongested: Bool { sending == .full }
 
@@ -352,7 +355,7 @@ extension ATTBearerCore {
     ///
     /// - Parameter failure: The failure that the core reported; nil when the owner closes the bearer.
     package mutating func close(_ failure: Failure? = nil) -> OutstandingTransactions {
-        var outstanding = self.outstanding
+        var outstanding = outstandingAtEnd()
         self.failure = nil
         outgoing = nil
         sending = .ended
@@ -365,8 +368,9 @@ extension ATTBearerCore {
         return outstanding
     }
 
-    /// The outstanding transactions of both sides.
-    package var outstanding: OutstandingTransactions {
+    /// The transactions of both sides that would be outstanding if the bearer closed now, which must follow: the current
+    /// transaction has been stopped.
+    package func outstandingAtEnd() -> OutstandingTransactions {
         var outstanding = engine.outstandingAtEnd()
         if server.isWaitingForProgram || server.preparedWriteCount > 0 { outstanding.isPeerWaiting = true }
         return outstanding

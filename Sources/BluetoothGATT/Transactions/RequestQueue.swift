@@ -41,9 +41,9 @@ struct RequestQueue {
     /// Whether an Execute Write Request is outstanding.
     private var isExecuting: Bool { outstanding == .executeWriteRequest }
 
-    /// Whether the peer holds prepared writes that must be cancelled. An outstanding Execute Write Request leaves none,
-    /// whatever its flags.
-    var isCancellationDue: Bool { progress != .notBegun && !isExecuting && current?.stop() == .next }
+    /// Stops the current transaction; returns whether the peer holds prepared writes that must be cancelled. An
+    /// outstanding Execute Write Request leaves none, whatever its flags.
+    func stop() -> Bool { progress != .notBegun && !isExecuting && current?.stop() == .next }
 
     /// Enqueues a transaction, if fewer than `limit` wait.
     mutating func append(_ transaction: any ClientTransaction, limit: Int, _ ended: inout EndedOperations) {

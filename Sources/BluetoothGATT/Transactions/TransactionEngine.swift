@@ -285,13 +285,20 @@ public struct TransactionEngine {
         close()
     }
 
-    /// The transactions that would be outstanding if the bearer closed now. Call it directly before
-    /// ``close()`` or ``timeOut()``.
+    /// The transactions in which the peer owes an answer.
+    package var owed: OutstandingTransactions {
+        guard !isClosed else { return OutstandingTransactions() }
+        return OutstandingTransactions(request: requests.outstanding, isConfirmationDue: indicationInFlight != nil)
+    }
+
+    /// The transactions that would be outstanding if the bearer closed now. It stops the current transaction: call it
+    /// directly before ``close()`` or ``timeOut()``.
     public func outstandingAtEnd() -> OutstandingTransactions {
         guard !isClosed else { return OutstandingTransactions() }
-        return OutstandingTransactions(
-            request: requests.outstanding, isConfirmationDue: indicationInFlight != nil,
-            isCancellationDue: requests.isCancellationDue, isPeerWaiting: hasResponse || pendingConfirmations > 0)
+        var outstanding = owed
+        outstanding.isCancellationDue = requests.stop()
+        outstanding.isPeerWaiting = hasResponse || pendingConfirmations > 0
+        return outstanding
     }
 
     /// Ends all operations with ``TransactionFailure/closed``.

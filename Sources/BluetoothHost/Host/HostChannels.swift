@@ -72,7 +72,8 @@ package protocol HostChannel: AnyObject, Sendable {
     /// Returns the event that is due at once; later ones are those of ``PairingEvent/security(_:)``.
     ///
     /// - Parameters:
-    ///   - outstanding: the outstanding transactions; the host begins once the peer owes no answer.
+    ///   - outstanding: the outstanding transactions; the host begins once the peer owes no answer, also to what is sent
+    ///     after the call.
     ///   - isBegun: whether the host encrypts the link automatically, as requested with it.
     func raiseSecurity(
         to level: SecurityLevel?, owing outstanding: OutstandingTransactions, isBegun: Bool

@@ -244,6 +244,19 @@ import Testing
             try await fixture.end(connection)
         }
     }
+
+    @Test func aLongWriteGoesOnAfterARaise() async throws {
+        try await SecurityFixture.run { fixture in
+            let connection = try await fixture.connect()
+            let plain = try fixture.handle(0xFFF4)
+            let value = [UInt8](repeating: 3, count: 60)
+            let write = fixture.base.begin { try await connection.write(value, to: plain) }
+            #expect(try await connection.raiseSecurity(to: .medium).level == .medium)
+            try await write.value
+            #expect(try await connection.read(plain) == value)
+            try await fixture.end(connection)
+        }
+    }
 }
 
 extension SecurityFixture {

@@ -119,7 +119,7 @@ struct SecurityFixture: Sendable {
                             value: .stored([8])),
                         GATTCharacteristic(
                             0xFFF3, properties: [.read], permissions: [.read, .readAuthorized], value: .stored([9])),
-                        GATTCharacteristic(0xFFF4, properties: [.read], value: .stored([10])),
+                        GATTCharacteristic(0xFFF4, properties: [.read, .write], value: .stored([10])),
                         GATTCharacteristic(
                             0xFFF5, properties: [.read], permissions: [.read, .readBonded], value: .stored([11])),
                     ])

@@ -53,7 +53,7 @@ final class ATTBearer {
     deinit {
         // Releasing the last reference to a connection ends its link as disconnecting does.
         guard !isClosed, core.sending != .ended else { return }
-        let outstanding = core.outstanding
+        let outstanding = core.outstandingAtEnd()
         guard id == nil, !outstanding.isEmpty else { return }
         timers.loop.execute { [channel] in channel.close(nil, owing: outstanding, whenDown: nil) }
     }

@@ -312,7 +312,7 @@ final class LinkProtection {
         guard let level = raise?.level else { return }
         raise?.phase = isBegun ? .begunByHost : .asked
         guard let bearer = link.mainBearer else { return }
-        let event = bearer.channel.raiseSecurity(to: level, owing: bearer.core.outstanding, isBegun: isBegun)
+        let event = bearer.channel.raiseSecurity(to: level, owing: bearer.core.owed, isBegun: isBegun)
         securityChanged(event, link)
     }
 

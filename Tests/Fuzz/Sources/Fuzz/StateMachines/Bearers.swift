@@ -115,7 +115,7 @@ private final class BearerModel {
         case 18 where source.byte() == 0: core.channelEnded()
         case 19:
             // A response of the right kind.
-            receive([core.outstanding.request?.answer?.rawValue ?? 0x0B] + source.bytes(atMost: 30))
+            receive([core.owed.request?.answer?.rawValue ?? 0x0B] + source.bytes(atMost: 30))
         case 20: receive(FuzzDatabase.request(&source))
         default: receive(source.bytes(atMost: 40))
         }
@@ -182,7 +182,7 @@ private final class BearerModel {
                 isClosed = true
             }
         }
-        require(timers.contains(.request) == (core.outstanding.request != nil), "the request's timer")
+        require(timers.contains(.request) == (core.owed.request != nil), "the request's timer")
         require(timers.contains(.indication) == core.isConfirmationDue, "the indication's timer")
         require(core.requestCount <= Self.waitingLimit + 1, "\(core.requestCount) requests wait")
         require(core.server.preparedWriteCount <= FuzzDatabase.limits.preparedWrites, "too many prepared writes")
@@ -197,7 +197,7 @@ private final class BearerModel {
         switch opcode.type {
         case .request:
             sent += 1
-            require(core.outstanding.request == nil && sent <= answered + 1, "two requests at a time: \(pdu)")
+            require(core.owed.request == nil && sent <= answered + 1, "two requests at a time: \(pdu)")
         case .indication: require(!core.isConfirmationDue, "two indications at a time")
         case .response:
             let isAnswer = opcode == .errorResponse ? pdu[1] == pending?.rawValue : opcode == pending?.answer
