@@ -173,7 +173,7 @@ extension ATTBearerCore {
         guard isIdle else { return false }
         outgoing = nil
         do throws(GATTServerError) {
-            try server.encodeNotification(of: characteristic, value: value, database: database, into: &writer)
+            try served.encodeNotification(of: characteristic, value: value, database: database, into: &writer)
             return true
         } catch {
             return false

@@ -65,6 +65,14 @@ struct BearerServer: ~Copyable {
         }
     }
 
+    /// Encodes a notification.
+    mutating func encodeNotification(
+        of characteristic: AttributeHandle, value: RawSpan, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(GATTServerError) {
+        try server.encodeNotification(of: characteristic, value: value, database: database, into: &writer)
+    }
+
     // MARK: Service Changed
 
     /// Adds `range` to the pending Service Changed indication; false when the client has not subscribed to it.

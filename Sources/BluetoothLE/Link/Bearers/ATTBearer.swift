@@ -4,18 +4,17 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
-import Logging
 
 /// An ATT bearer over a channel: the only sender and receiver of its PDUs.
 ///
 /// The protocol's rules are in ``ATTBearerCore``; this class adds the channel, the timers and the roles of both sides.
 /// Confined to the event loop, with its link, which passes it the channel's events.
-// Holds more than ten variables: the core is one of them; the others are what it needs of a channel, a clock and a link.
+// Holds more than ten variables: the wire with the core is one of them; the others are what it needs of a channel, a clock and
+// a link.
 final class ATTBearer {
     private let mark: ComponentCount.Mark
     let channel: any HostChannel
-    private(set) var core: ATTBearerCore
-    private var writer = ByteWriter(growingTo: 517)
+    private var wire: BearerWire
     private var sentWithoutTurn: UInt8 = 0
     private var timers: BearerLoopTimers
     private let record: BearerRecord
@@ -42,7 +41,7 @@ final class ATTBearer {
             limits: GATTServer.Limits(
                 receiveMTU: link.configuration.receiveMTU, minimumEncryptionKeySize: link.minimumKeySize))
         server.asksForAuthorization = true
-        core = ATTBearerCore(server: server, isEnhanced: main != nil)
+        wire = BearerWire(ATTBearerCore(server: server, isEnhanced: main != nil))
         timers = BearerLoopTimers(on: link.loop)
         record = BearerRecord(of: link.peer, in: link.log)
         self.link = link
@@ -58,6 +57,12 @@ final class ATTBearer {
         timers.loop.execute { [channel] in channel.close(nil, owing: outstanding, whenDown: nil) }
     }
 
+    /// The rules of the protocol.
+    private(set) var core: ATTBearerCore {
+        _read { yield wire.core }
+        _modify { yield &wire.core }
+    }
+
     /// The device at the other end.
     var peer: BluetoothAddress { record.peer }
 
@@ -68,7 +73,7 @@ final class ATTBearer {
     }
 
     /// The bearer with the state that all bearers of the link share.
-    private var home: ATTBearer { mainBearer ?? self }
+    private var home: ATTBearer { id == nil ? self : mainBearer ?? self }
 
     var mtu: Int {
         get { core.mtu }
@@ -98,13 +103,13 @@ final class ATTBearer {
 
     /// Sends a Write Command immediately; returns false if it must be queued or is too long.
     func sendAtOnce(_ value: [UInt8], to handle: AttributeHandle) -> Bool {
-        value.count <= ATTValueLimits(mtu: mtu).write && core.encodeCommand(value.span.bytes, to: handle, into: &writer)
+        value.count <= ATTValueLimits(mtu: mtu).write && wire.encodeCommand(value.span.bytes, to: handle)
             && send()
     }
 
     /// Performs the core's steps until there are none or the channel is full.
     func flush() {
-        while let step = core.next(into: &writer) { perform(step) }
+        while let step = wire.next() { perform(step) }
     }
 
     private func perform(_ step: ATTBearerCore.Step) {
@@ -112,7 +117,7 @@ final class ATTBearer {
         case .send: send()
         case .encodeValue:
             updateSecurity()
-            if localServer.withDatabase({ core.encodeValue(database: $0, into: &writer) }) { send() }
+            if localServer.withDatabase({ wire.encodeValue(database: $0) }) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
         case .began: core.takeBegun()?.began()
         case .clientChanged: link?.clientChanged()
@@ -132,17 +137,11 @@ final class ATTBearer {
 
     @discardableResult
     private func send() -> Bool {
-        switch channel.send(writer.span) {
-        case .sent:
-            record.sent(writer.span)
-            core.didSend()
-            return true
-        case .wouldBlock:
-            core.channelIsFull()
-            channel.notifyWhenWritable()
-        case .held: core.channelHolds()
-        // The end follows, after what has arrived before.
-        case .failed: core.channelEnded()
+        switch wire.send(on: channel, record) {
+        case .sent: return true
+        case .wouldBlock: channel.notifyWhenWritable()
+        // The end follows a failure, after what has arrived before.
+        case .held, .failed: break
         }
         return false
     }
@@ -167,7 +166,7 @@ final class ATTBearer {
             return receiveFromClient(bytes)
         }
         do {
-            if let pdu = try core.receive(bytes) { deliver(pdu) }
+            if let pdu = try core.receive(bytes) { return deliver(pdu) }
         } catch {
             record.note("\(error)")
         }
@@ -252,10 +251,9 @@ extension ATTBearer {
 
     /// Sends a notification ahead of the queue; false when it must be queued, which also finds why it must not be sent.
     func notifyAtOnce(_ value: [UInt8], of characteristic: AttributeHandle) -> Bool {
-        guard core.isIdle else { return false }
         updateSecurity()
         let isEncoded = localServer.withDatabase {
-            core.encodeNotification(value.span.bytes, of: characteristic, database: $0, into: &writer)
+            wire.encodeNotification(value.span.bytes, of: characteristic, database: $0)
         }
         return isEncoded && send()
     }
@@ -337,30 +335,5 @@ struct BearerLoopTimers {
         let loopTimer = existing ?? loop.makeTimer(of: bearer) { $0.timedOut() }
         loopTimer.set(after: AttributeProtocol.transactionTimeout)
         return loopTimer
-    }
-}
-
-/// The log of a bearer's PDUs.
-struct BearerRecord {
-    /// The device at the other end.
-    let peer: BluetoothAddress
-    private let log: Logger
-
-    init(of peer: BluetoothAddress, in log: Logger) {
-        (self.peer, self.log) = (peer, log)
-    }
-
-    // Inlined, as every packet passes here.
-    @inline(__always) func sent(_ pdu: RawSpan) {
-        log.trace("ATT → \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
-    }
-
-    @inline(__always) func received(_ pdu: RawSpan) {
-        log.trace("ATT ← \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
-    }
-
-    /// Logs an oddity.
-    func note(_ oddity: @autoclosure () -> String) {
-        log.debug("\(oddity())", metadata: ["peer": "\(peer)"])
     }
 }
