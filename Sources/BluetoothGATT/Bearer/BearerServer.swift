@@ -46,7 +46,7 @@ struct BearerServer: ~Copyable {
     ) throws(GATTServerError) {
         switch outgoing {
         case .notification(let update):
-            try server.encodeNotification(
+            try encodeNotification(
                 of: update.characteristic, value: update.value.span.bytes, database: database, into: &writer)
         case .indication(let update):
             try server.encodeIndication(

@@ -138,10 +138,15 @@ final class ATTBearer {
     @discardableResult
     private func send() -> Bool {
         switch wire.send(on: channel, record) {
-        case .sent: return true
-        case .wouldBlock: channel.notifyWhenWritable()
-        // The end follows a failure, after what has arrived before.
-        case .held, .failed: break
+        case .sent:
+            core.didSend()
+            return true
+        case .wouldBlock:
+            core.channelIsFull()
+            channel.notifyWhenWritable()
+        case .held: core.channelHolds()
+        // The end follows, after what has arrived before.
+        case .failed: core.channelEnded()
         }
         return false
     }

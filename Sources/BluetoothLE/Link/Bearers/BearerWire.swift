@@ -29,17 +29,10 @@ struct BearerWire: ~Copyable {
         core.encodeValue(database: database, into: &writer)
     }
 
-    /// Sends the PDU, and tells the core what has become of it. The channel calls nobody meanwhile.
-    mutating func send(on channel: any HostChannel, _ record: BearerRecord) -> ChannelSend {
+    /// Sends the PDU, and logs it if it was sent. Nothing changes meanwhile: the log's handler may ask for the bearer's state.
+    borrowing func send(on channel: any HostChannel, _ record: BearerRecord) -> ChannelSend {
         let outcome = channel.send(writer.span)
-        switch outcome {
-        case .sent:
-            record.sent(writer.span)
-            core.didSend()
-        case .wouldBlock: core.channelIsFull()
-        case .held: core.channelHolds()
-        case .failed: core.channelEnded()
-        }
+        if outcome == .sent { record.sent(writer.span) }
         return outcome
     }
 }
